@@ -1,0 +1,71 @@
+"""What plugins may import: the vocabulary and the contracts, and nothing that may move."""
+
+from takopi.core.context import Context
+from takopi.core.errors import (
+    CannotStart,
+    ChildLost,
+    ConfigInvalid,
+    Problem,
+    Refused,
+    StoreFailed,
+    StoreUnfit,
+    TakopiError,
+    Unfit,
+    Unreachable,
+)
+from takopi.core.events import (
+    Action,
+    ActionKind,
+    Answer,
+    Ask,
+    Choice,
+    Completed,
+    Event,
+    Phase,
+    Question,
+    Started,
+    Usage,
+    Verdict,
+)
+from takopi.core.ids import EngineId, MessageRef, ResumeToken, RunId, Scope
+from takopi.core.messages import ChatType, Document, IncomingMessage, Voice
+from takopi.core.ports import AnswerPort, Engine, EngineJob, EngineLimits
+
+__all__ = [
+    "Action",
+    "ActionKind",
+    "Answer",
+    "AnswerPort",
+    "Ask",
+    "CannotStart",
+    "ChatType",
+    "ChildLost",
+    "Choice",
+    "Completed",
+    "ConfigInvalid",
+    "Context",
+    "Document",
+    "Engine",
+    "EngineId",
+    "EngineJob",
+    "EngineLimits",
+    "Event",
+    "IncomingMessage",
+    "MessageRef",
+    "Phase",
+    "Problem",
+    "Question",
+    "Refused",
+    "ResumeToken",
+    "RunId",
+    "Scope",
+    "Started",
+    "StoreFailed",
+    "StoreUnfit",
+    "TakopiError",
+    "Unfit",
+    "Unreachable",
+    "Usage",
+    "Verdict",
+    "Voice",
+]

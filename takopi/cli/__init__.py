@@ -1,0 +1,1 @@
+"""Commands a person types, one file each."""

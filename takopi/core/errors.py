@@ -1,0 +1,93 @@
+"""Every error takopi raises on purpose, one class per reaction.
+
+    TakopiError                 what went wrong, and the way out
+    ├── Refused                 a person asked for what cannot be done: tell them (exit 1)
+    ├── Unfit                   this machine lacks something: say what mends it (exit 2)
+    │   └── CannotStart         a program could not be started
+    ├── ConfigInvalid           the config has problems: list them all, keep the old one (exit 78)
+    ├── Unreachable             the other side did not answer: try again later
+    ├── StoreFailed             nothing was written: confirm nothing, try again later
+    │   └── StoreUnfit          the database is damaged or newer than this takopi: do not go on
+    └── ChildLost               a child's warden vanished: its run has failed
+
+An error carries facts. The sentence a person reads is put together where it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class TakopiError(Exception):
+    """Something that was foreseen. `what` says what happened, `way_out` what can be done."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, way_out: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.way_out = way_out
+
+
+class Refused(TakopiError):
+    """A person asked for something that cannot be done as asked."""
+
+
+class Unfit(TakopiError):
+    """This machine lacks something that is needed."""
+
+    exit_code = 2
+
+
+class CannotStart(Unfit):
+    """A program could not be started; `errno` is the system's reason."""
+
+    def __init__(self, what: str, *, errno: int, way_out: str = "") -> None:
+        super().__init__(what, way_out=way_out)
+        self.errno = errno
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the config: where, what, and the way out."""
+
+    key: str
+    what: str
+    way_out: str = ""
+
+
+class ConfigInvalid(TakopiError):
+    """The config cannot be used; `problems` has all of them, never only the first."""
+
+    exit_code = 78
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(f"{p.key}: {p.what}" if p.key else p.what for p in problems))
+        self.problems = problems
+
+
+class Unreachable(TakopiError):
+    """The other side of a connection did not give an answer.
+
+    `maybe_applied` is False only when the request cannot have reached it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, maybe_applied: bool) -> None:
+        super().__init__(what)
+        self.maybe_applied = maybe_applied
+
+
+class StoreFailed(TakopiError):
+    """The store did not take a write: nothing of it may be confirmed to anybody."""
+
+    exit_code = 2
+
+
+class StoreUnfit(StoreFailed):
+    """The database cannot be used by this takopi at all."""
+
+
+class ChildLost(TakopiError):
+    """The process that watched over a child vanished, and the child was ended with it."""

@@ -1,0 +1,1 @@
+"""Tools for Trio programs that know nothing of takopi."""
