@@ -102,7 +102,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How the run ended: always exactly one, also when the CLI died without a result."""
+    """How the run ended: always exactly one, also when the CLI died without a result.
+
+    `error` is one sentence for the person, set whenever `ok` is False. `thread_lost` says that
+    the engine no longer knows the thread it was asked to resume, so that a fresh start is the
+    way out.
+    """
 
     ok: bool
     answer: str = ""
@@ -110,6 +115,7 @@ class Completed:
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
     error: str | None = None
+    thread_lost: bool = False
 
 
 Event: TypeAlias = Started | Action

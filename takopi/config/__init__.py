@@ -1,0 +1,1 @@
+"""What is configured: one TOML file, checked whole, edited with care."""

@@ -1,0 +1,1 @@
+"""Coding agents behind one contract: one folder an engine, one pump for all."""
