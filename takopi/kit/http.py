@@ -1,5 +1,76 @@
-"""The only door to HTTP."""
+"""The only door to HTTP: clients without timeouts of their own, and errors that hold no address.
+
+Deadlines are Trio scopes, set by the caller. The text of an httpx2 error may quote a URL, and a URL
+may carry a token; so what leaves this module names the kind of failure and nothing else.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import httpx2
+import trio
 
-__all__ = ["httpx2"]
+from takopi.core.errors import Unreachable
+
+NOT_SENT = (httpx2.ConnectError, httpx2.PoolTimeout, httpx2.UnsupportedProtocol, httpx2.ProxyError)
+"""Failures before the first byte of the request was on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpClient:
+    """A pool of connections to any number of hosts."""
+
+    def __init__(self, client: httpx2.AsyncClient, *, max_body_bytes: int) -> None:
+        self._client = client
+        self._max_body_bytes = max_body_bytes
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send one request and read the whole reply; anything less is `Unreachable`."""
+        try:
+            async with self._client.stream(method, url, content=body, headers=headers) as response:
+                data = bytearray()
+                async for piece in response.aiter_bytes():
+                    data += piece
+                    if len(data) > self._max_body_bytes:
+                        raise Unreachable("the reply is longer than allowed", maybe_applied=True)
+                return Reply(response.status_code, response.headers, bytes(data))
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise Unreachable(
+                f"no usable reply ({type(error).__name__})",
+                maybe_applied=not isinstance(error, (*NOT_SENT, httpx2.InvalidURL)),
+            ) from None
+
+
+@asynccontextmanager
+async def open_http(
+    *, max_connections: int = 20, max_body_bytes: int = 64 * 1024 * 1024
+) -> AsyncGenerator[HttpClient, None]:
+    """A client for as long as the block lasts. Long polling wants one of its own."""
+    # Reading the certificates takes tens of milliseconds, and is not done in the loop.
+    tls = await trio.to_thread.run_sync(ssl.create_default_context)
+    async with httpx2.AsyncClient(
+        timeout=None,
+        verify=tls,
+        follow_redirects=False,
+        limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=60),
+    ) as client:
+        yield HttpClient(client, max_body_bytes=max_body_bytes)
