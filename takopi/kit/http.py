@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 import httpx2
@@ -48,10 +48,11 @@ class HttpClient:
         try:
             async with self._client.stream(method, url, content=body, headers=headers) as response:
                 data = bytearray()
-                async for piece in response.aiter_bytes():
-                    data += piece
-                    if len(data) > self._max_body_bytes:
-                        raise Unreachable("the reply is longer than allowed", maybe_applied=True)
+                async with aclosing(response.aiter_bytes()) as pieces:
+                    async for piece in pieces:
+                        data += piece
+                        if len(data) > self._max_body_bytes:
+                            raise Unreachable("the reply is too long", maybe_applied=True)
                 return Reply(response.status_code, response.headers, bytes(data))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             raise Unreachable(

@@ -112,6 +112,7 @@ class Warden:
         self.owner_there = True
 
     def run(self) -> None:
+        self.tell("ready")
         order = self.receive_order()
         if order is None:
             return
@@ -259,11 +260,15 @@ def keep(requests: socket.socket) -> None:
         if len(fds) < FDS_PER_CHILD:
             owner_there = False
             continue
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            pid = -1  # the owner learns it from the link, which ends without a word
         if pid == 0:
             requests.close()
             run_warden(fds)
-        wardens.add(pid)
+        elif pid > 0:
+            wardens.add(pid)
         for fd in fds:
             os.close(fd)
 

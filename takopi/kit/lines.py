@@ -77,8 +77,8 @@ class LineReader:
             line: bytes | Oversize = Oversize(self._skipped)
             self._skipped = 0
         else:
-            line = _clean(bytes(self._rest))
-            self._rest.clear()
+            rest, self._rest = bytes(self._rest), bytearray()
+            line = _clean(rest)
         return [line]
 
     def _flush(self) -> list[bytes | Oversize]:
@@ -96,5 +96,6 @@ def _clean(block: bytes) -> bytes:
         clean = bytearray()
         for start in range(0, len(block), CHUNK_BYTES):
             clean += decoder.decode(block[start : start + CHUNK_BYTES]).encode()
-        return bytes(clean + decoder.decode(b"", final=True).encode())
+        clean += decoder.decode(b"", final=True).encode()
+        return bytes(clean)
     return block

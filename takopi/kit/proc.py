@@ -65,6 +65,7 @@ class Child:
         self._grace_s = grace_s
         self._turn = trio.Lock()
         self._heard = b""
+        self._ready = False
         self._link_ended = False
 
     async def wait(self) -> int:
@@ -78,13 +79,18 @@ class Child:
         """Wait until the child and all its descendants are gone."""
         await self._hear_until(lambda: self.cleared)
 
+    async def wait_ready(self) -> bool:
+        """Wait for the warden. False means that there is none, and never will be."""
+        await self._hear_until(lambda: self._ready)
+        return self._ready
+
     async def start(self, order: bytes) -> None:
         """Hand over the order and wait until the program runs."""
         with contextlib.suppress(trio.BrokenResourceError):
             await self._link.send_all(order)
         await self._hear_until(lambda: bool(self.pid))
         if not self.pid:
-            raise ChildLost(f"the keeper was ended before it had started {self._program}")
+            raise ChildLost(f"the process that was to start {self._program} was ended")
 
     async def stop(self) -> None:
         """SIGTERM to the child and all its descendants, SIGKILL after the grace; no waiting."""
@@ -102,8 +108,9 @@ class Child:
                 await self.stop()
                 await self.wait_cleared()
         self._link_ended = True
-        for stream in (self.stdin, self.stdout, self.stderr, self._link):
-            await trio.aclose_forcefully(stream)
+        with trio.CancelScope(shield=True):  # closing by force does not wait
+            for stream in (self.stdin, self.stdout, self.stderr, self._link):
+                await trio.aclose_forcefully(stream)
 
     async def _hear_until(self, reached: Callable[[], bool]) -> None:
         while not reached() and not self._link_ended:
@@ -124,6 +131,8 @@ class Child:
 
     def _note(self, word: str, *facts: str) -> None:
         match word:
+            case "ready":
+                self._ready = True
             case "started":
                 self.pid = int(facts[0])
             case "exited":
@@ -158,17 +167,8 @@ class Keeper:
     async def child(self, command: Command, *, grace_s: float) -> AsyncGenerator[Child, None]:
         """Start a child; when the block ends, so do it and all its descendants."""
         order = command.order(grace_s=grace_s)
-        link, stdio, their_link, their_stdio = _open_ends()
-        child = Child(link, stdio, program=command.argv[0], grace_s=grace_s)
+        child = await self._find_warden(command.argv[0], grace_s=grace_s)
         try:
-            try:
-                with trio.fail_after(START_S):
-                    await self._request([their_link.fileno(), *their_stdio])
-            finally:
-                # The warden has copies, and only its copies may keep the streams open.
-                their_link.close()
-                for fd in their_stdio:
-                    os.close(fd)
             with trio.fail_after(START_S):
                 await child.start(order)
             yield child
@@ -183,33 +183,51 @@ class Keeper:
             with trio.move_on_after(KILL_S, shield=True):
                 await self._process.wait()
 
+    async def _find_warden(self, program: str, *, grace_s: float) -> Child:
+        for _ in range(3):
+            link, stdio, their_link, their_stdio = _open_ends()
+            child = Child(link, stdio, program=program, grace_s=grace_s)
+            try:
+                with their_link, trio.fail_after(START_S):
+                    await self._request([their_link.fileno(), *their_stdio])
+                # The warden has copies, and only its copies may keep the streams open.
+                _close_all(their_stdio)
+                with trio.fail_after(START_S):
+                    if await child.wait_ready():
+                        return child
+            except BaseException:
+                _close_all(their_stdio)
+                await child.aclose()
+                raise
+            await child.aclose()
+            if self._process is not None:
+                with trio.move_on_after(1):
+                    await self._process.wait()
+        raise Unfit(
+            "no more processes can be started", way_out="end some, or raise the limit (ulimit -u)"
+        )
+
     async def _request(self, fds: list[int]) -> None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))
         async with self._lock:
-            for _ in range(2):
-                requests = await self._launch()
-                try:
-                    await requests.sendmsg([b"+"], [rights])
-                except OSError:
-                    with trio.move_on_after(KILL_S):
-                        await self._lose()
-                else:
-                    return
-        raise Unfit("the process keeper ends as soon as it is started")
+            requests = await self._launch()
+            # A keeper that died just now is noticed by the warden that never comes.
+            with contextlib.suppress(OSError):
+                await requests.sendmsg([b"+"], [rights])
 
     async def _launch(self) -> trio.socket.SocketType:
         if self._process is not None and self._process.poll() is not None:
-            await self._lose()
-        if self._requests is None:
+            self._process = None
+            self._on_lost()
+        if self._process is None:
+            if self._requests is not None:
+                self._requests.close()
             ours, theirs = socket.socketpair()
+            self._requests = trio.socket.from_stdlib_socket(ours)
+            argv = [sys.executable, "-I", "-S", keeper_program.__file__, str(theirs.fileno())]
             with theirs:
                 self._process = await trio.lowlevel.open_process(
-                    [
-                        sys.executable,
-                        *("-I", "-S"),
-                        keeper_program.__file__,
-                        str(theirs.fileno()),
-                    ],
+                    argv,
                     stdin=DEVNULL,
                     stdout=DEVNULL,
                     pass_fds=[theirs.fileno()],
@@ -217,20 +235,16 @@ class Keeper:
                     env={key: os.environ[key] for key in LIBRARY_PATHS if key in os.environ},
                     start_new_session=True,
                 )
-            self._requests = trio.socket.from_stdlib_socket(ours)
+        assert self._requests is not None  # ruff: ignore[assert] for the type checker
         return self._requests
-
-    async def _lose(self) -> None:
-        process, self._process = self._process, None
-        if self._requests is not None:
-            self._requests.close()
-            self._requests = None
-        self._on_lost()
-        if process is not None:
-            await process.wait()
 
 
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+def _close_all(fds: list[int]) -> None:
+    while fds:
+        os.close(fds.pop())
 
 
 def _open_ends() -> tuple[socket.socket, tuple[int, int, int], socket.socket, list[int]]:
@@ -240,8 +254,7 @@ def _open_ends() -> tuple[socket.socket, tuple[int, int, int], socket.socket, li
             opened += os.pipe()
         ours, theirs = socket.socketpair()
     except OSError as error:
-        for fd in opened:
-            os.close(fd)
+        _close_all(opened)
         raise Unfit(
             f"no more processes can be started: {error.strerror}",
             way_out="raise the limit of open files (ulimit -n)",
