@@ -29,7 +29,14 @@ class Finished:
     """The engine has said its last word: its stdin may be closed."""
 
 
-Said: TypeAlias = Started | Action | Ask | Withdrawn | Finished
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The engine waits for an answer that needs no person: these bytes go to its stdin at once."""
+
+    data: bytes
+
+
+Said: TypeAlias = Started | Action | Ask | Withdrawn | Finished | Reply
 
 
 class Dialect(Protocol):
@@ -93,5 +100,5 @@ class EngineSpec(Generic[S]):
     def parse_resume(self, text: str) -> ResumeToken | None:
         """The last resume line in `text`, with or without backticks, alone on its line."""
         words = r"\s+".join(map(re.escape, self.resume_words))
-        found = re.findall(rf"(?m)^[ \t]*`*[ \t]*{words}[ \t]+([\w.:/-]+)[ \t]*`*[ \t]*\r?$", text)
+        found = re.findall(rf"(?m)^[ \t]*`*[ \t]*{words}[ \t]+([\w/][\w.:/-]*)[ \t]*`*[ \t]*\r?$", text)
         return ResumeToken(self.id, found[-1]) if found else None

@@ -1,0 +1,1 @@
+"""The codex engine: `codex exec --json`."""

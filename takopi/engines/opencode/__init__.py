@@ -1,0 +1,1 @@
+"""The opencode engine: `opencode run --format json`."""

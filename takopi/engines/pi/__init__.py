@@ -1,0 +1,1 @@
+"""The pi engine: `pi --print --mode json`."""
