@@ -100,5 +100,7 @@ class EngineSpec(Generic[S]):
     def parse_resume(self, text: str) -> ResumeToken | None:
         """The last resume line in `text`, with or without backticks, alone on its line."""
         words = r"\s+".join(map(re.escape, self.resume_words))
-        found = re.findall(rf"(?m)^[ \t]*`*[ \t]*{words}[ \t]+([\w/][\w.:/-]*)[ \t]*`*[ \t]*\r?$", text)
+        # An id never begins with a dash: that would be an option for the CLI.
+        line = rf"^[ \t]*`*[ \t]*{words}[ \t]+([\w/][\w.:/-]*)[ \t]*`*[ \t]*\r?$"
+        found = re.findall(line, text, re.MULTILINE)
         return ResumeToken(self.id, found[-1]) if found else None

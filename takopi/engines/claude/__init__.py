@@ -1,0 +1,1 @@
+"""claude: Anthropic's Claude Code, spoken to in stream-json both ways."""
