@@ -103,7 +103,7 @@ async def test_missing_cli_says_what_installs_it(keeper: Keeper, tmp_path: Path)
 
 async def test_cli_that_is_not_executable_says_so(keeper: Keeper, tmp_path: Path) -> None:
     command = script(tmp_path, "true")
-    os.chmod(command, 0o644)  # ruff: ignore[os-chmod] a test may wait for its own disk
+    os.chmod(command, 0o644)
     completed, _ = await run_codex(keeper, tmp_path, command)
     assert "Permission denied" in (completed.error or "")
 
@@ -129,7 +129,7 @@ async def test_exit_without_a_result_is_a_failure_with_the_reason(
 
 
 async def test_hundred_megabytes_of_stderr_hold_nothing_up(keeper: Keeper, tmp_path: Path) -> None:
-    body = f"head -c 100000000 /dev/zero >&2; printf "\\nlast words\\n" >&2\n{say(STARTED)}\nexit 1"
+    body = f"head -c 100000000 /dev/zero >&2; echo >&2; echo last words >&2\n{say(STARTED)}\nexit 1"
     completed, _ = await run_codex(keeper, tmp_path, script(tmp_path, body))
     assert not completed.ok
     assert "last words" in (completed.error or "")
@@ -203,9 +203,7 @@ def claude(keeper: Keeper, tmp_path: Path, **env: str) -> CliEngine[ClaudeSettin
 async def test_ask_is_answered_by_the_person(keeper: Keeper, tmp_path: Path) -> None:
     person = Person(Answer("allow"))
     with trio.fail_after(60):
-        completed = await claude(keeper, tmp_path).run(
-            EngineJob("hi", tmp_path), ignore, person
-        )
+        completed = await claude(keeper, tmp_path).run(EngineJob("hi", tmp_path), ignore, person)
     assert (completed.ok, completed.answer) == (True, "allow")
     assert [ask.target or ask.preview for ask in person.asked] == ["rm x"]
 
