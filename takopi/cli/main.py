@@ -12,3 +12,6 @@ def main() -> None:
 
         sys.stdout.write(f"takopi {__version__}\n")
         return
+    from takopi.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -54,10 +54,10 @@ class Person(Nobody):
         return self.answer
 
 
-def script(tmp_path: Path, body: str, *, interpreter: str = "/bin/sh") -> str:
+def script(tmp_path: Path, body: str, *, interpreter: str = "/bin/sh", mode: int = 0o755) -> str:
     path = tmp_path / "cli"
     path.write_text(f"#!{interpreter}\n{body}\n", encoding="utf-8")
-    path.chmod(0o755)
+    path.chmod(mode)
     return str(path)
 
 
@@ -102,8 +102,7 @@ async def test_missing_cli_says_what_installs_it(keeper: Keeper, tmp_path: Path)
 
 
 async def test_cli_that_is_not_executable_says_so(keeper: Keeper, tmp_path: Path) -> None:
-    command = script(tmp_path, "true")
-    os.chmod(command, 0o644)
+    command = script(tmp_path, "true", mode=0o644)
     completed, _ = await run_codex(keeper, tmp_path, command)
     assert "Permission denied" in (completed.error or "")
 

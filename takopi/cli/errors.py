@@ -1,0 +1,89 @@
+"""The one place where an error becomes what a person reads: one sentence and a way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import typer
+
+from takopi.core.errors import ConfigInvalid, TakopiError
+
+DONE = 0
+USER = 1
+ENVIRONMENT = 2
+ABORTED = 4
+
+
+def ending(command: Callable[[], object], *, debug: bool) -> int:
+    """Run a command to its end and say with which code the process ends."""
+    try:
+        code = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has had enough; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return USER
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("stopped", err=True)
+        return ABORTED
+    # The last door: a person gets a sentence, not a stack.
+    except Exception as error:  # ruff: ignore[blind-except]
+        if debug:
+            traceback.print_exc()
+        return report(error)
+    # Typer hands an `Exit` over as its code, and a command's own value is None.
+    return code if isinstance(code, int) else DONE
+
+
+def report(error: Exception) -> int:
+    """Tell a person what went wrong and return the exit code."""
+    match error:
+        case ConfigInvalid(problems=(problem,)):
+            tell_error(_joined(problem.key, problem.what), problem.way_out)
+        case ConfigInvalid():
+            tell_error(f"the config has {len(error.problems)} problems")
+            for problem in error.problems:
+                way_out = f" ({problem.way_out})" if problem.way_out else ""
+                typer.echo(f"  {_joined(problem.key, problem.what)}{way_out}", err=True)
+        case TakopiError():
+            tell_error(error.what, error.way_out)
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            command = "takopi" if context is None else context.command_path
+            tell_error(error.format_message(), f"`{command} --help` shows what can be typed")
+            return USER
+        case OSError():
+            named = f"{error.filename}: " if error.filename else ""
+            tell_error(f"{named}{error.strerror or error}")
+            return ENVIRONMENT
+        case _:
+            tell_error(
+                f"takopi has a bug: {type(error).__name__}: {error}",
+                "run the same with --debug and report what it prints",
+            )
+            return USER
+    return error.exit_code
+
+
+def tell_error(what: str, way_out: str = "") -> None:
+    """One sentence on stderr, and under it the way out."""
+    typer.echo(f"{_red('error:')} {what}", err=True)
+    if way_out:
+        typer.echo(f"  {way_out}", err=True)
+
+
+def hint(text: str) -> None:
+    """Something worth knowing that is no error."""
+    typer.echo(f"hint: {text}", err=True)
+
+
+def _joined(key: str, what: str) -> str:
+    return f"{key}: {what}" if key else what
+
+
+def _red(text: str) -> str:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain or not sys.stderr.isatty() else f"\x1b[31m{text}\x1b[0m"

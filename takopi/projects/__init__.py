@@ -1,0 +1,1 @@
+"""Repositories by their alias, and what git knows about them."""

@@ -1,0 +1,1 @@
+"""What is remembered: one SQLite file, one writer, and functions that take its connection."""
