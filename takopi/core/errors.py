@@ -2,10 +2,13 @@
 
     TakopiError                 what went wrong, and the way out
     ├── Refused                 a person asked for what cannot be done: tell them (exit 1)
+    │   └── RefusedByModel      a model will not answer this, however often it is asked
     ├── Unfit                   this machine lacks something: say what mends it (exit 2)
-    │   └── CannotStart         a program could not be started
+    │   ├── CannotStart         a program could not be started
+    │   └── NotConfigured       no model can be asked: name the key or the command that mends it
     ├── ConfigInvalid           the config has problems: list them all, keep the old one (exit 78)
     ├── Unreachable             the other side did not answer: try again later
+    ├── UnusableAnswer          a model's answer is of no use: keep the question, offer to ask again
     ├── StoreFailed             nothing was written: confirm nothing, try again later
     │   └── StoreUnfit          the database is damaged or newer than this takopi: do not go on
     └── ChildLost               a child's warden vanished: its run has failed
@@ -33,6 +36,10 @@ class Refused(TakopiError):
     """A person asked for something that cannot be done as asked."""
 
 
+class RefusedByModel(Refused):
+    """A model, or the API before it, will not answer this question."""
+
+
 class Unfit(TakopiError):
     """This machine lacks something that is needed."""
 
@@ -45,6 +52,10 @@ class CannotStart(Unfit):
     def __init__(self, what: str, *, errno: int, way_out: str = "") -> None:
         super().__init__(what, way_out=way_out)
         self.errno = errno
+
+
+class NotConfigured(Unfit):
+    """No model can be asked as takopi is set up; `way_out` says what to set or install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,10 @@ class Unreachable(TakopiError):
     def __init__(self, what: str, *, maybe_applied: bool) -> None:
         super().__init__(what)
         self.maybe_applied = maybe_applied
+
+
+class UnusableAnswer(TakopiError):
+    """A model answered, but with nothing, with too much, or not in the form that was asked for."""
 
 
 class StoreFailed(TakopiError):

@@ -8,6 +8,9 @@ from typing import NewType
 RunId = NewType("RunId", int)
 """A run in the ledger."""
 
+InboxId = NewType("InboxId", int)
+"""An update in the inbox."""
+
 EngineId = NewType("EngineId", str)
 """An engine: claude, codex, opencode, pi, demo, or a plugin's."""
 

@@ -1,11 +1,11 @@
-"""What a person sent, in words that no transport owns."""
+"""What comes in from a person, in words that no transport owns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from takopi.core.ids import MessageRef, Scope
+from takopi.core.ids import InboxId, MessageRef, Scope
 
 ChatType = Literal["private", "group", "supergroup", "channel"]
 
@@ -34,7 +34,9 @@ class Document:
 class IncomingMessage:
     """One message from a person.
 
-    `raw` is the transport's own dictionary and stays None outside the transport.
+    `raw` is the transport's own dictionary and stays None outside the transport. `to_bot` says
+    that it speaks to the bot, by its name or as a reply; in a private chat it always does.
+    `album` is the same for messages that were sent as one.
     """
 
     transport: str
@@ -51,6 +53,9 @@ class IncomingMessage:
     quote: str | None = None
     voice: Voice | None = None
     document: Document | None = None
+    sent_ms: int | None = None
+    to_bot: bool = True
+    album: str | None = None
 
     @property
     def ref(self) -> MessageRef:
@@ -58,6 +63,47 @@ class IncomingMessage:
         return MessageRef(self.transport, self.chat_id, self.message_id)
 
     @property
+    def reply_ref(self) -> MessageRef | None:
+        """The message it replies to, as a key."""
+        if self.reply_to_message_id is None:
+            return None
+        return MessageRef(self.transport, self.chat_id, self.reply_to_message_id)
+
+    @property
     def scope(self) -> Scope:
         """The chat or topic it was sent to."""
         return Scope(self.transport, self.chat_id, self.thread_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A person changed a message of theirs; `message` is how it reads now."""
+
+    message: IncomingMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A person pressed a button. `id` is what the transport wants back as acknowledgement."""
+
+    id: str
+    scope: Scope
+    message_id: int
+    sender_id: int
+    data: str
+
+    @property
+    def ref(self) -> MessageRef:
+        """The message that carries the button."""
+        return MessageRef(self.scope.transport, self.scope.chat_id, self.message_id)
+
+
+Incoming: TypeAlias = IncomingMessage | Edited | Press
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Something that came in and is in the inbox: it is handled at most once."""
+
+    inbox_id: InboxId
+    what: Incoming

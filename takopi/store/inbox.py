@@ -9,12 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NewType
+from typing import Literal
 
 from takopi.core.errors import Refused
-
-InboxId = NewType("InboxId", int)
-"""An update in the inbox."""
+from takopi.core.ids import InboxId
 
 InboxState = Literal["new", "taken", "done", "refused", "reported"]
 Settlement = Literal["done", "refused", "reported"]

@@ -14,9 +14,8 @@ from typing import Literal
 from takopi.core.context import Context
 from takopi.core.errors import Refused
 from takopi.core.events import Usage
-from takopi.core.ids import EngineId, MessageRef, ResumeToken, RunId, Scope
+from takopi.core.ids import EngineId, InboxId, MessageRef, ResumeToken, RunId, Scope
 from takopi.store import threads
-from takopi.store.inbox import InboxId
 
 RunState = Literal["queued", "running", "done", "error", "cancelled", "interrupted"]
 Ending = Literal["done", "error", "cancelled", "interrupted"]
