@@ -1,17 +1,27 @@
 """What plugins may import: the vocabulary and the contracts, and nothing that may move."""
 
+from takopi.config.schema import EngineSettings
 from takopi.core.context import Context
 from takopi.core.errors import (
+    BadToken,
     CannotStart,
+    ChatGone,
+    ChatMoved,
     ChildLost,
     ConfigInvalid,
+    Conflict,
+    NotConfigured,
     Problem,
     Refused,
+    RefusedByModel,
+    Rejected,
     StoreFailed,
     StoreUnfit,
     TakopiError,
+    TryLater,
     Unfit,
     Unreachable,
+    UnusableAnswer,
 )
 from takopi.core.events import (
     Action,
@@ -30,6 +40,8 @@ from takopi.core.events import (
 from takopi.core.ids import EngineId, MessageRef, ResumeToken, RunId, Scope
 from takopi.core.messages import ChatType, Document, IncomingMessage, Voice
 from takopi.core.ports import AnswerPort, Engine, EngineJob, EngineLimits
+from takopi.engines.plugins import EnginePlugin
+from takopi.engines.spec import Dialect, EngineSpec, Finished, Reply, Said, Whereabouts, Withdrawn
 
 __all__ = [
     "Action",
@@ -37,35 +49,53 @@ __all__ = [
     "Answer",
     "AnswerPort",
     "Ask",
+    "BadToken",
     "CannotStart",
+    "ChatGone",
+    "ChatMoved",
     "ChatType",
     "ChildLost",
     "Choice",
     "Completed",
     "ConfigInvalid",
+    "Conflict",
     "Context",
+    "Dialect",
     "Document",
     "Engine",
     "EngineId",
     "EngineJob",
     "EngineLimits",
+    "EnginePlugin",
+    "EngineSettings",
+    "EngineSpec",
     "Event",
+    "Finished",
     "IncomingMessage",
     "MessageRef",
+    "NotConfigured",
     "Phase",
     "Problem",
     "Question",
     "Refused",
+    "RefusedByModel",
+    "Rejected",
+    "Reply",
     "ResumeToken",
     "RunId",
+    "Said",
     "Scope",
     "Started",
     "StoreFailed",
     "StoreUnfit",
     "TakopiError",
+    "TryLater",
     "Unfit",
     "Unreachable",
+    "UnusableAnswer",
     "Usage",
     "Verdict",
     "Voice",
+    "Whereabouts",
+    "Withdrawn",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from takopi.cli.errors import hint
+from takopi.cli.errors import ABORTED, hint
 from takopi.cli.names import known_names
 from takopi.cli.terminal import ask, confirm, on_terminal
 from takopi.config.decode import as_table
@@ -122,7 +122,8 @@ def _confirm_overwriting(alias: str) -> None:
     if not on_terminal():
         raise Refused(f"there is a project {alias} already", way_out="add --yes to overwrite it")
     if not confirm(f"There is a project {alias} already. Overwrite it?"):
-        raise typer.Abort
+        typer.echo(f"{alias} stays as it is", err=True)
+        raise typer.Exit(ABORTED)
 
 
 def choose_engine(values: Mapping[str, object], names: Names) -> str | None:

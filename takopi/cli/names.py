@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from takopi.config.loaded import Names
-from takopi.engines.registry import settings_types
+import os
 
-COMMANDS = frozenset({"cancel"})
+from takopi.app.commands.table import NAMES
+from takopi.config.loaded import Names
+from takopi.config.paths import find_home
+from takopi.engines.catalog import load_catalog
 
 
 def known_names() -> Names:
     """Every engine with its settings, and the commands of the chat."""
-    return Names(engines=settings_types(), commands=COMMANDS)
+    catalog = load_catalog(find_home(os.environ).folder)
+    return Names(engines=catalog.settings_types(), commands=NAMES)

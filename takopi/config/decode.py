@@ -204,9 +204,8 @@ def _complaint(value: object, hint: object, fallback: str) -> tuple[str, str]:
         return f"must be one of {', '.join(options)}, not {json.dumps(value)}", way_out
     if core is int or core is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        noun = "a whole number" if core is int else "a number"
-        bounds = _bounds(hint)
-        return f"must be {noun}{bounds}, not {value if number else _kind(value)}", ""
+        noun = _described(hint) or ("a whole number" if core is int else "a number") + _bounds(hint)
+        return f"must be {noun}, not {value if number else _kind(value)}", ""
     if core is bool:
         return f"must be true or false, not {_kind(value)}", ""
     if core is str:
@@ -217,13 +216,21 @@ def _complaint(value: object, hint: object, fallback: str) -> tuple[str, str]:
     return fallback, ""
 
 
+def _described(hint: object) -> str:
+    """What a number stands for, where that says more than its bounds."""
+    return _meta(hint).description or ""
+
+
 def _bounds(hint: object) -> str:
-    if get_origin(hint) in {UnionType, Union}:
-        return "".join(map(_bounds, get_args(hint)))
-    if get_origin(hint) is not Annotated:
-        return ""
-    meta = next((m for m in get_args(hint)[1:] if isinstance(m, msgspec.Meta)), msgspec.Meta())
+    meta = _meta(hint)
     low = f" above {meta.gt}" if meta.gt is not None else ""
     if meta.ge is not None:
         low = f" from {meta.ge}"
     return low + (f" to {meta.le}" if meta.le is not None else "")
+
+
+def _meta(hint: object) -> msgspec.Meta:
+    if get_origin(hint) in {UnionType, Union}:
+        hint = next((arg for arg in get_args(hint) if get_origin(arg) is Annotated), hint)
+    found = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((meta for meta in found if isinstance(meta, msgspec.Meta)), msgspec.Meta())

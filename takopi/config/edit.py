@@ -25,7 +25,7 @@ from takopi.config.load import find_problems, parse_toml, read_bytes
 from takopi.config.loaded import Names
 from takopi.config.paths import Home, make_home, mode_problem
 from takopi.config.rules import same_alias
-from takopi.core.errors import ConfigInvalid, Problem, Refused
+from takopi.core.errors import ConfigInvalid, Problem, Refused, Unfit
 from takopi.kit.atomic import replace_file
 
 Tables = MutableMapping[str, object]
@@ -97,7 +97,13 @@ class ConfigEdit:
                     f"{self._path} was changed by somebody else meanwhile",
                     way_out="nothing was written; run the command again",
                 )
-            replace_file(self._path, data)
+            try:
+                replace_file(self._path, data)
+            except OSError as error:
+                raise Unfit(
+                    f"{self._path} cannot be written: {error.strerror}",
+                    way_out=f"the file is as it was; see `df -h {folder}` and `ls -ld {folder}`",
+                ) from error
         self._data = data
 
     def _set(self, parts: list[str], value: object) -> None:

@@ -11,8 +11,8 @@ from msgspec import Meta
 from takopi.config.limits import Limits
 
 # Telegram promises that an id fits into 52 bits.
-UserId = Annotated[int, Meta(ge=1, le=2**52)]
-ChatId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
+UserId = Annotated[int, Meta(ge=1, le=2**52, description="the number of a person")]
+ChatId = Annotated[int, Meta(ge=-(2**52), le=2**52, description="the number of a chat")]
 Text = Annotated[str, Meta(min_length=1)]
 SessionMode = Literal["reply", "chat"]
 Transport = Literal["telegram", "web"]

@@ -8,6 +8,12 @@
     │   └── NotConfigured       no model can be asked: name the key or the command that mends it
     ├── ConfigInvalid           the config has problems: list them all, keep the old one (exit 78)
     ├── Unreachable             the other side did not answer: try again later
+    ├── TryLater                the chat's server wants a pause: wait as told, nothing was done
+    ├── Conflict                somebody else receives what is meant for this bot: say so, go on
+    ├── BadToken                the chat's server does not know this bot: stop (exit 78)
+    ├── ChatGone                the bot cannot speak in this chat: hold back what waits for it
+    │   └── ChatMoved           the chat has another number now: follow it
+    ├── Rejected                the chat's server will not take this as it is: say it another way
     ├── UnusableAnswer          a model's answer is of no use: keep the question, offer to ask again
     ├── StoreFailed             nothing was written: confirm nothing, try again later
     │   └── StoreUnfit          the database is damaged or newer than this takopi: do not go on
@@ -19,6 +25,7 @@ An error carries facts. The sentence a person reads is put together where it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 class TakopiError(Exception):
@@ -88,6 +95,51 @@ class Unreachable(TakopiError):
     def __init__(self, what: str, *, maybe_applied: bool) -> None:
         super().__init__(what)
         self.maybe_applied = maybe_applied
+
+
+class TryLater(TakopiError):
+    """Too much was asked of the chat's server; `retry_after_s` is how long it wants to be left."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, retry_after_s: float) -> None:
+        super().__init__(what)
+        self.retry_after_s = retry_after_s
+
+
+class Conflict(TakopiError):
+    """Somebody else receives the messages of this bot."""
+
+
+class BadToken(TakopiError):
+    """The chat's server does not know this bot."""
+
+    exit_code = 78
+
+
+class ChatGone(TakopiError):
+    """The bot is not in this chat, or may not speak there."""
+
+
+class ChatMoved(ChatGone):
+    """The chat goes on under `chat_id`."""
+
+    def __init__(self, what: str, *, chat_id: int) -> None:
+        super().__init__(what)
+        self.chat_id = chat_id
+
+
+Rejection = Literal[
+    "not_modified", "not_found", "no_text", "topic_gone", "topic_closed", "query_too_old", "other"
+]
+
+
+class Rejected(TakopiError):
+    """The chat's server refuses this request, and would refuse it again; nothing was done."""
+
+    def __init__(self, what: str, *, reason: Rejection = "other", way_out: str = "") -> None:
+        super().__init__(what, way_out=way_out)
+        self.reason: Rejection = reason
 
 
 class UnusableAnswer(TakopiError):

@@ -62,7 +62,9 @@ class Ask:
     """Something the engine needs from a person before it goes on.
 
     An approval names the tool and its target and shows a short command or diff in `preview`;
-    `for_thread` says that the engine can remember the permission for the rest of the thread.
+    `for_thread` says that the permission can be given for the rest of the thread, and `grant`
+    what that would cover, where the engine forgets it at the end of a run: the same text is the
+    same permission.
     A proposed plan is an approval whose `plan` is not None (it may be empty). A question
     carries its `questions`.
     """
@@ -75,6 +77,7 @@ class Ask:
     plan: str | None = None
     for_thread: bool = False
     questions: tuple[Question, ...] = ()
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

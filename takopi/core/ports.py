@@ -98,6 +98,10 @@ class Transport(Protocol):
         """Let the message read so as soon as the chat's pace allows; a newer edit replaces it."""
         ...
 
+    def clear_buttons(self, ref: MessageRef) -> None:
+        """Leave the message nothing to press, whatever it says."""
+        ...
+
     def delete(self, ref: MessageRef) -> None:
         """Remove the message, and forget edits of it that have not been sent."""
         ...

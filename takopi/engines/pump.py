@@ -6,22 +6,25 @@ comes on stdout can end the run early, and a cancel leaves no process behind.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 import structlog
 import trio
 
+from takopi.config.environ import child_environ
 from takopi.config.schema import EngineSettings
 from takopi.core.errors import CannotStart, ChildLost
 from takopi.core.events import Action, Answer, Ask, Completed, Event, Started
 from takopi.core.ids import EngineId, ResumeToken
 from takopi.core.ports import AnswerPort, EngineJob
-from takopi.engines.environ import child_environ
 from takopi.engines.spec import Dialect, EngineSpec, Finished, Reply, Said, Withdrawn
 from takopi.kit.exchange import exchange, feed_bytes
 from takopi.kit.lines import LineReader, Oversize
@@ -31,7 +34,11 @@ INTERRUPT_S = 0.04
 """How long a CLI has between the polite word and SIGTERM: a cancel must not be felt as slow."""
 
 VERSION_S = 10.0
+WHEREABOUTS_S = 30.0
+INQUIRY_BYTES = 16 * 1024
 NOBODY = Answer("deny", reason="deny, nobody answered")
+MAX_OPEN_ASKS = 50
+TOO_MANY = Answer("deny", reason="deny, too many questions are open at once")
 
 S = TypeVar("S", bound=EngineSettings)
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.engines")
@@ -52,6 +59,12 @@ class CliEngine(Generic[S]):
         """The name it goes by in chat and config."""
         return self.spec.id
 
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The words that start it, before its arguments."""
+        configured = (self.settings.command,) if self.settings.command else ()
+        return configured or self.spec.program or (self.spec.id,)
+
     def resume_line(self, token: ResumeToken) -> str:
         """The line that continues this thread in a terminal."""
         return self.spec.resume_line(token)
@@ -68,6 +81,9 @@ class CliEngine(Generic[S]):
         talk = _Talk(dialect, emit, answers, job=job)
         command = self._command(self.spec.argv(self.settings, job), job)
         try:
+            if elsewhere := await self._elsewhere(job):
+                error = f"{self.spec.id} keeps this thread for {elsewhere}; start a new one here."
+                return Completed(ok=False, error=error, thread_lost=True)
             ending = await exchange(
                 self.keeper, command, feed=talk.feed, read=talk.read, grace_s=job.limits.grace_s
             )
@@ -84,27 +100,15 @@ class CliEngine(Generic[S]):
         env = child_environ(
             self.environ, secrets=self.secrets, cwd=job.cwd, extra=self.settings.env
         )
-        program = self.settings.command or self.spec.id
-        return Command([program, *args], job.cwd, self.spec.environ(self.settings, env))
+        return Command([*self.program, *args], job.cwd, self.spec.environ(self.settings, env))
 
     async def _too_old(self, job: EngineJob) -> str | None:
         """Asked only after a run that failed without a word: then the version is worth a look."""
-        said = bytearray()
-
-        async def read(stdout: trio.abc.ReceiveStream) -> None:
-            async for chunk in stdout:
-                said.extend(chunk[: 4096 - len(said)])
-
-        with trio.move_on_after(VERSION_S) as late:
-            await exchange(
-                self.keeper,
-                self._command(["--version"], job),
-                feed=feed_bytes(b""),
-                read=read,
-                grace_s=job.limits.grace_s,
-            )
+        said = b""
+        with trio.move_on_after(VERSION_S):
+            said = await self._inquire(["--version"], job)
         found = re.search(rb"\d+(?:\.\d+)+", said)
-        if late.cancelled_caught or found is None:
+        if found is None:
             return None
         version = tuple(map(int, found[0].split(b".")))
         if version >= self.spec.oldest:
@@ -114,6 +118,37 @@ class CliEngine(Generic[S]):
             f"{self.spec.id} {found[0].decode()} is too old, takopi needs {need} or newer. "
             f"Mend it with: {self.spec.install}"
         )
+
+    async def _elsewhere(self, job: EngineJob) -> Path | None:
+        """The folder of the thread to be resumed, if that is another than the job's."""
+        if job.resume is None or self.spec.whereabouts is None:
+            return None
+        said = b""
+        with trio.move_on_after(WHEREABOUTS_S):
+            said = await self._inquire(self.spec.whereabouts.argv(job.resume), job)
+        folder = self.spec.whereabouts.folder(said)
+        return None if folder is None or _is_same(folder, job.cwd) else folder
+
+    async def _inquire(self, args: list[str], job: EngineJob) -> bytes:
+        """The beginning of what the CLI says when it is called with `args`."""
+        said = bytearray()
+
+        async def read(stdout: trio.abc.ReceiveStream) -> None:
+            async for chunk in stdout:
+                said.extend(chunk[: INQUIRY_BYTES - len(said)])
+
+        await exchange(
+            self.keeper,
+            self._command(args, job),
+            feed=feed_bytes(b""),
+            read=read,
+            grace_s=job.limits.grace_s,
+        )
+        return bytes(said)
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    return os.path.realpath(folder) == os.path.realpath(other)
 
 
 @dataclass(slots=True)
@@ -128,6 +163,7 @@ class _Talk:
     resume: ResumeToken | None = None
     unreadable: int = 0
     skipped: int = 0
+    refused: int = 0
     finished: bool = False
     open_asks: dict[str, trio.CancelScope] = field(default_factory=dict[str, trio.CancelScope])
     to_say: trio.MemorySendChannel[bytes] = field(init=False)
@@ -148,7 +184,11 @@ class _Talk:
             return  # it no longer listens; what it has said still counts
         except trio.Cancelled:
             if not self.finished and (word := self.dialect.interrupt()):
-                with trio.move_on_after(INTERRUPT_S, shield=True):
+                # A CLI that died without a result is cancelled here too, and no longer listens.
+                with (
+                    contextlib.suppress(trio.BrokenResourceError),
+                    trio.move_on_after(INTERRUPT_S, shield=True),
+                ):
                     await stdin.send_all(word)
                     await trio.sleep_forever()
             raise
@@ -195,8 +235,7 @@ class _Talk:
                     self.resume = event.resume
                     self.emit(event)
             case Ask():
-                self.open_asks[event.id] = trio.CancelScope()
-                asks.start_soon(self._ask, event)
+                self._open(event, asks)
             case Withdrawn():
                 if scope := self.open_asks.get(event.ask_id):
                     scope.cancel()
@@ -210,6 +249,17 @@ class _Talk:
         # One action for all of a kind: ten thousand bad lines are not ten thousand steps.
         title = what if count == 1 else f"{what} ({count} so far)"
         self.emit(Action(f"takopi.{name}", "warning", title))
+
+    def _open(self, ask: Ask, asks: trio.Nursery) -> None:
+        if ask.id in self.open_asks:
+            return  # said twice, and answered once
+        if len(self.open_asks) >= MAX_OPEN_ASKS:
+            self.refused += 1
+            self._warn("asks", "one question too many at once, and it was denied", self.refused)
+            self._say(self.dialect.answer(ask, TOO_MANY))
+            return
+        self.open_asks[ask.id] = trio.CancelScope()
+        asks.start_soon(self._ask, ask)
 
     async def _ask(self, ask: Ask) -> None:
         answer = NOBODY

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from takopi.config.schema import EngineSettings
@@ -75,11 +76,21 @@ S = TypeVar("S", bound=EngineSettings)
 
 
 @dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """How to ask a CLI for the folder of a thread: the arguments, and how to read what it says."""
+
+    argv: Callable[[ResumeToken], list[str]]
+    folder: Callable[[bytes], Path | None]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSpec(Generic[S]):
     """One engine: everything that differs from one CLI to the next.
 
     `argv` gives the arguments after the program, `environ` has the last word on the child's
-    environment. `resume_words` are the words of the resume line before the thread's id.
+    environment. `resume_words` are the words of the resume line before the thread's id, `program`
+    the words that start it where no `command` is configured; without them, its id on PATH.
+    `whereabouts` is for a CLI that must not be asked to resume a thread in another folder.
     """
 
     id: EngineId
@@ -92,6 +103,8 @@ class EngineSpec(Generic[S]):
     oldest: tuple[int, ...]
     asks: bool = False
     environ: Callable[[S, dict[str, str]], dict[str, str]] = lambda _settings, env: env
+    program: tuple[str, ...] = ()
+    whereabouts: Whereabouts | None = None
 
     def resume_line(self, token: ResumeToken) -> str:
         """The line that continues this thread in a terminal."""
@@ -99,8 +112,9 @@ class EngineSpec(Generic[S]):
 
     def parse_resume(self, text: str) -> ResumeToken | None:
         """The last resume line in `text`, with or without backticks, alone on its line."""
-        words = r"\s+".join(map(re.escape, self.resume_words))
-        # An id never begins with a dash: that would be an option for the CLI.
-        line = rf"^[ \t]*`*[ \t]*{words}[ \t]+([\w/][\w.:/-]*)[ \t]*`*[ \t]*\r?$"
+        words = r"[ \t]+".join(map(re.escape, self.resume_words))
+        # An id never begins with a dash: that would be an option for the CLI. Nothing is tried
+        # twice (`*+`), so that a line of many spaces costs no more than its length.
+        line = rf"^[ \t]*+`*+[ \t]*+{words}[ \t]+([\w/][\w.:/-]*+)[ \t]*+`*+[ \t]*+\r?$"
         found = re.findall(line, text, re.MULTILINE)
         return ResumeToken(self.id, found[-1]) if found else None

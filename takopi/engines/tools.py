@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from takopi.core.events import ActionKind
 from takopi.engines.jsonl import decode_part
 from takopi.engines.wording import TITLE_CHARS, clip, relative_to_cwd, shorten
+
+# Far more than a model calls at once: only a stream that never returns results gets there.
+MAX_OPEN_CALLS = 500
+
+C = TypeVar("C")
 
 _KINDS: dict[str, ActionKind] = {
     "bash": "command",
@@ -55,6 +61,13 @@ def describe_call(name: str, arguments: msgspec.Raw, *, cwd: Path) -> tuple[Acti
     if kind in {"command", "subagent", "web_search"}:
         return kind, shorten(aim)
     return kind, shorten(f"{name} {aim}")
+
+
+def keep_call(calls: dict[str, C], call_id: str, call: C) -> None:
+    """Remember an open call until its result comes; the oldest is forgotten for one too many."""
+    if len(calls) >= MAX_OPEN_CALLS:
+        del calls[next(iter(calls))]
+    calls[call_id] = call
 
 
 def describe_plan(steps: Sequence[tuple[str, bool]]) -> tuple[str, str]:

@@ -19,6 +19,10 @@ ERROR_CHARS = 300
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# Printable by Unicode's word, but nothing is seen of them: joiners, fillers, variation selectors.
+_UNSEEN = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U000e0100-\U000e01ef]"
+)
 _NOISE = re.compile(
     r"(?i)\[?warn(?:ing)?\b|stack backtrace:|traceback \(|node\.js v\d|note: run with"
 )
@@ -63,6 +67,13 @@ def tail(text: str, limit: int = DETAIL_CHARS) -> str:
     if len(end) == len(text) and len(clean) <= limit:
         return clean
     return "…" + clean[1 - limit :].lstrip()
+
+
+def visible(text: str) -> str:
+    """`text`, lines kept, with every character spelled out that could hide or reorder the rest."""
+    if text.isprintable() and not _UNSEEN.search(text):
+        return text
+    return "".join(map(_spell, text))
 
 
 def relative_to_cwd(path: str, cwd: Path) -> str:
@@ -137,7 +148,16 @@ def with_login(error: str, login: str) -> str:
 def _clean(text: str, *, control: str = "") -> str:
     if text.isprintable():
         return text
-    return _CONTROL.sub(control, _ANSI.sub("", text))
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _CONTROL.sub(control, text)
+
+
+def _spell(char: str) -> str:
+    if char in "\n\t" or (char.isprintable() and not _UNSEEN.match(char)):
+        return char
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _signal_name(number: int) -> str:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder as durable as the files they name."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -39,7 +40,7 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def set_aside(path: Path, *, companions: tuple[str, ...] = ()) -> Path:
@@ -63,5 +64,5 @@ def set_aside(path: Path, *, companions: tuple[str, ...] = ()) -> Path:
     for suffix in companions:
         with contextlib.suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return aside

@@ -10,6 +10,8 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
 
 import httpx2
 import trio
@@ -18,6 +20,11 @@ from takopi.core.errors import Unreachable
 
 NOT_SENT = (httpx2.ConnectError, httpx2.PoolTimeout, httpx2.UnsupportedProtocol, httpx2.ProxyError)
 """Failures before the first byte of the request was on its way."""
+
+FAULTS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
+"""Everything that httpx2 raises for a request that brought no whole reply."""
+
+BareClient: TypeAlias = httpx2.AsyncClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class HttpClient:
                         if len(data) > self._max_body_bytes:
                             raise Unreachable("the reply is too long", maybe_applied=True)
                 return Reply(response.status_code, response.headers, bytes(data))
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        except FAULTS as error:
             raise Unreachable(
                 f"no usable reply ({type(error).__name__})",
                 maybe_applied=not isinstance(error, (*NOT_SENT, httpx2.InvalidURL)),
@@ -66,12 +73,25 @@ async def open_http(
     *, max_connections: int = 20, max_body_bytes: int = 64 * 1024 * 1024
 ) -> AsyncGenerator[HttpClient, None]:
     """A client for as long as the block lasts. Long polling wants one of its own."""
+    async with open_client(max_connections=max_connections) as client:
+        yield HttpClient(client, max_body_bytes=max_body_bytes)
+
+
+@asynccontextmanager
+async def open_client(*, max_connections: int = 20) -> AsyncGenerator[BareClient, None]:
+    """The client underneath, for a library that wants to be handed one."""
     # Reading the certificates takes tens of milliseconds, and is not done in the loop.
-    tls = await trio.to_thread.run_sync(ssl.create_default_context)
+    tls = await trio.to_thread.run_sync(_trusted)
     async with httpx2.AsyncClient(
         timeout=None,
         verify=tls,
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=60),
     ) as client:
-        yield HttpClient(client, max_body_bytes=max_body_bytes)
+        yield client
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The system's certificates, in memory once for all clients."""
+    return ssl.create_default_context()

@@ -67,6 +67,20 @@ class Lanes(Generic[K, J]):
         self._advance()
         return True
 
+    def rekey(self, old: K, new: K) -> None:
+        """Let a lane go on as another: what runs and waits in `old` is of `new` from now on.
+
+        What runs in `new` already stays there, and what comes from `old` waits behind it.
+        """
+        for ticket in self._waiting:
+            if ticket.key == old:
+                ticket.key = new
+        if old in self._running and new not in self._running:
+            ticket = self._running.pop(old)
+            ticket.key = new
+            self._running[new] = ticket
+        self._tell_places()
+
     def resize(self, max_active: int) -> None:
         """Change the cap. What runs goes on; 0 lets nothing more begin."""
         self._max_active = max_active
@@ -98,11 +112,9 @@ class Lanes(Generic[K, J]):
         ticket.context.run(self._nursery.start_soon, self._work, ticket, name=f"lane {ticket.key}")
 
     async def _work(self, ticket: Ticket[K, J]) -> None:
-        try:
-            await self._run(ticket.job)
-        finally:
-            del self._running[ticket.key]
-        # Not when cancelled: then the nursery is closing, and what waits must not begin.
+        await self._run(ticket.job)
+        # Not when it failed or was cancelled: the nursery closes, and what waits must not begin.
+        del self._running[ticket.key]
         self._advance()
 
     def _tell_places(self) -> None:

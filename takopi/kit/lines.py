@@ -7,6 +7,7 @@ an unterminated last line is a line, and every line is valid UTF-8.
 from __future__ import annotations
 
 import codecs
+import io
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,16 +87,22 @@ class LineReader:
 
 
 def _clean(block: bytes) -> bytes:
-    if block.isascii():
+    if block.isascii() or _is_utf8(block):
         return block
+    # Piece by piece into one buffer, which is handed over and not copied: the text of a long line
+    # would be several times its size.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    clean = io.BytesIO()
+    for start in range(0, len(block), CHUNK_BYTES):
+        clean.write(decoder.decode(block[start : start + CHUNK_BYTES]).encode())
+    clean.write(decoder.decode(b"", final=True).encode())
+    return clean.getvalue()
+
+
+def _is_utf8(block: bytes) -> bool:
     try:
         block.decode()
     except UnicodeDecodeError:
-        # Piece by piece: the text of a long line would be several times its size.
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        clean = bytearray()
-        for start in range(0, len(block), CHUNK_BYTES):
-            clean += decoder.decode(block[start : start + CHUNK_BYTES]).encode()
-        clean += decoder.decode(b"", final=True).encode()
-        return bytes(clean)
-    return block
+        # It holds a copy of the block, so it must be gone before the cleaning begins.
+        return False
+    return True

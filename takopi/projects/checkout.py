@@ -10,6 +10,7 @@ from pathlib import Path
 import trio
 
 from takopi.projects.git import git
+from takopi.projects.repository import resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ async def find_checkout(folder: Path) -> Checkout | None:
 
 async def _path(folder: Path, *args: str) -> Path:
     said = (await git(folder, "rev-parse", *args)).checked()
-    return await _resolved(folder / said)
+    return await resolved(folder / said)
 
 
 async def exclude(checkout: Checkout, folder: Path) -> bool:
@@ -59,7 +60,7 @@ async def exclude(checkout: Checkout, folder: Path) -> bool:
 
     Nothing is written if the folder lies outside the repository or is ignored already.
     """
-    top, inside = await _resolved(checkout.top), await _resolved(folder)
+    top, inside = await resolved(checkout.top), await resolved(folder)
     if inside == top or not inside.is_relative_to(top):
         return False
     # A name below it: a pattern for folders does not match a folder that is not there yet.
@@ -70,10 +71,6 @@ async def exclude(checkout: Checkout, folder: Path) -> bool:
     line = os.fsencode(f"/{escaped}/\n")
     await trio.to_thread.run_sync(_append_line, checkout.exclude_file, line)
     return True
-
-
-async def _resolved(path: Path) -> Path:
-    return await trio.to_thread.run_sync(path.resolve)
 
 
 def _append_line(path: Path, line: bytes) -> None:

@@ -6,9 +6,13 @@ The caller sets the deadline; a git that is cancelled is ended.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import trio
 
@@ -30,6 +34,9 @@ _UNWANTED = frozenset({
     "GIT_WORK_TREE",
     "TAKOPI_BOT_TOKEN",
 })
+
+TERM_S = 2.0
+"""How long a git that is ended has to take its lock files away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +63,106 @@ class GitResult:
         raise Refused(f"git {self.args[0]} failed: {reason}")
 
 
-async def git(root: Path, *args: str) -> GitResult:
-    """Run git in `root` to its end, whatever its exit code."""
-    environ = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
-    environ |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+@contextmanager
+def git_deadline(seconds: float) -> Generator[None]:
+    """Refuse, in words, what git has not done in time."""
+    with trio.move_on_after(seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise Refused(
+            f"git did not answer within {seconds:g} seconds",
+            way_out="look for a git or a hook that hangs in the project, and try again",
+        )
+
+
+async def git(root: Path, *args: str, env: Mapping[str, str] | None = None) -> GitResult:
+    """Run git in `root` to its end, whatever its exit code. `env` is added to its environment."""
     try:
         done = await trio.run_process(
-            ["git", "-C", str(root), *args],
+            _argv(root, args),
             stdin=subprocess.DEVNULL,
             capture_stdout=True,
             capture_stderr=True,
             check=False,
-            env=environ,
+            deliver_cancel=_end_group,
+            env=_environ(env),
+            start_new_session=True,
         )
     except OSError as error:
-        raise Unfit(
-            f"git cannot be started: {error.strerror}",
-            way_out="install it; on Debian: apt-get install git",
-        ) from error
+        raise _cannot_start(error) from error
     return GitResult(
         args=args,
         code=done.returncode,
         # Paths are bytes that need not be UTF-8.
         out=os.fsdecode(done.stdout).rstrip("\n"),
         words=done.stderr.decode("utf-8", "replace").rstrip(),
+    )
+
+
+async def git_head(
+    root: Path, *args: str, max_bytes: int, env: Mapping[str, str] | None = None
+) -> tuple[bytes, bool]:
+    """The first bytes that git says, and whether that is all; git is ended once it is enough."""
+    # A file, so that git never waits for somebody to read its warnings.
+    with TemporaryFile() as stderr:
+        try:
+            process = await trio.lowlevel.open_process(
+                _argv(root, args),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=_environ(env),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _cannot_start(error) from error
+        # Trio cannot tell by the arguments that this is there.
+        assert process.stdout is not None  # ruff: ignore[assert]
+        out = bytearray()
+        try:
+            async for chunk in process.stdout:
+                out += chunk
+                if len(out) > max_bytes:
+                    return bytes(out[:max_bytes]), False
+            code = await process.wait()
+        finally:
+            with trio.move_on_after(TERM_S * 2, shield=True):
+                if process.returncode is None:
+                    await _end_group(process)
+                    await process.wait()
+                await process.stdout.aclose()
+        stderr.seek(0)
+        words = stderr.read().decode("utf-8", "replace").rstrip()
+    GitResult(args, code, "", words).checked()
+    return bytes(out), True
+
+
+def _argv(root: Path, args: tuple[str, ...]) -> list[str]:
+    return ["git", "-C", str(root), *args]
+
+
+def _environ(more: Mapping[str, str] | None) -> dict[str, str]:
+    environ = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+    # Looking at a repository must not get in the way of whoever works in it.
+    environ |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return environ | dict(more or {})
+
+
+async def _end_group(process: trio.Process) -> None:
+    """End git with its children: a hook or a checkout must not go on where git was stopped."""
+    _signal_group(process, signal.SIGTERM)
+    with trio.move_on_after(TERM_S):
+        await process.wait()
+    _signal_group(process, signal.SIGKILL)
+
+
+def _signal_group(process: trio.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _cannot_start(error: OSError) -> Unfit:
+    return Unfit(
+        f"git cannot be started: {error.strerror}",
+        way_out="install it; on Debian: apt-get install git",
     )

@@ -172,6 +172,28 @@ def set_thread(
     threads.teach_messages(conn, run_id, token=token)
 
 
+def adopt_thread(conn: sqlite3.Connection, run_id: RunId, token: ResumeToken) -> None:
+    """Let a run that has not started continue this thread, if it had none and the engine fits."""
+    adopted = conn.execute(
+        "UPDATE runs SET thread = ? WHERE id = ? AND engine = ? AND state = 'queued'"
+        " AND thread IS NULL",
+        (token.value, run_id, token.engine),
+    )
+    if adopted.rowcount:
+        threads.teach_messages(conn, run_id, token=token)
+
+
+def began_thread(conn: sqlite3.Connection, run: Run) -> bool:
+    """Whether the run's thread began with it, as far as is remembered."""
+    if run.thread is None:
+        return True
+    row = conn.execute(
+        "SELECT 1 FROM runs WHERE engine = ? AND thread = ? AND id < ? LIMIT 1",
+        (run.thread.engine, run.thread.value, run.id),
+    ).fetchone()
+    return row is None
+
+
 def set_progress(conn: sqlite3.Connection, run_id: RunId, ref: MessageRef) -> None:
     """Keep which message shows the run's progress, and let it belong to the run."""
     _own_message(conn, run_id, ref)
@@ -204,9 +226,14 @@ def unfinished(conn: sqlite3.Connection) -> tuple[Run, ...]:
     return tuple(_run(row) for row in rows)
 
 
-def last(conn: sqlite3.Connection, count: int) -> tuple[Run, ...]:
-    """The last runs that were asked for, the newest first."""
-    rows = conn.execute("SELECT * FROM runs ORDER BY id DESC LIMIT ?", (count,))
+def last(conn: sqlite3.Connection, count: int, *, chat: Scope | None = None) -> tuple[Run, ...]:
+    """The last runs that were asked for, everywhere or in one chat, the newest first."""
+    transport, chat_id = (None, None) if chat is None else (chat.transport, chat.chat_id)
+    rows = conn.execute(
+        "SELECT * FROM runs WHERE transport = ifnull(?, transport)"
+        " AND chat_id = ifnull(?, chat_id) ORDER BY id DESC LIMIT ?",
+        (transport, chat_id, count),
+    )
     return tuple(_run(row) for row in rows)
 
 

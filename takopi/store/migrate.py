@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from takopi.core.errors import StoreFailed, StoreUnfit
+from takopi.kit.atomic import sync_folder
 from takopi.store.schema import Step
 
 # "tako" in the file's header: without it, a database is somebody else's.
@@ -65,15 +66,6 @@ def migrate(conn: sqlite3.Connection, path: Path, *, steps: tuple[Step, ...]) ->
             backup.unlink()
         raise
     return backup
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder as durable as the files they name."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def create_private(path: Path) -> None:

@@ -118,6 +118,56 @@ def confirm(conn: sqlite3.Connection, send_id: SendId, *, message_id: int, now_m
         threads.map_message(conn, ref, run_id=RunId(row["run_id"]))
 
 
+def key_of(conn: sqlite3.Connection, run_id: RunId, *, message_id: int) -> str | None:
+    """The `dedupe_key` of what arrived as this message of the run."""
+    row = conn.execute(
+        "SELECT dedupe_key FROM outbox WHERE run_id = ? AND message_id = ?", (run_id, message_id)
+    ).fetchone()
+    return None if row is None else row["dedupe_key"]
+
+
+def payload_of(conn: sqlite3.Connection, run_id: RunId, *, message_id: int) -> bytes | None:
+    """What arrived as this message of the run."""
+    row = conn.execute(
+        "SELECT payload FROM outbox WHERE run_id = ? AND message_id = ?", (run_id, message_id)
+    ).fetchone()
+    return None if row is None else row["payload"]
+
+
+def knows(conn: sqlite3.Connection, key: str) -> bool:
+    """Whether something was put under this `dedupe_key` and not closed since."""
+    row = conn.execute("SELECT 1 FROM outbox WHERE dedupe_key = ?", (key,)).fetchone()
+    return row is not None
+
+
+def close_question(conn: sqlite3.Connection, key: str, *, now_ms: int) -> int | None:
+    """Nobody needs an answer to this any more: returns the message it arrived as, if it did.
+
+    One that has not been sent is not sent any more.
+    """
+    conn.execute(
+        "UPDATE outbox SET state = 'failed', error = 'no longer needed', ended_ms = ?"
+        " WHERE dedupe_key = ? AND state IN ('waiting', 'parked')",
+        (now_ms, key),
+    )
+    row = conn.execute(
+        "UPDATE outbox SET dedupe_key = 'closed:' || dedupe_key WHERE dedupe_key = ?"
+        " RETURNING message_id",
+        (key,),
+    ).fetchone()
+    return None if row is None else row["message_id"]
+
+
+def open_questions(conn: sqlite3.Connection, run_id: RunId) -> tuple[tuple[str, bytes], ...]:
+    """The keys and payloads of the run's questions that were not closed."""
+    rows = conn.execute(
+        "SELECT dedupe_key, payload FROM outbox WHERE run_id = ? AND kind = 'question'"
+        " AND dedupe_key NOT LIKE 'closed:%' ORDER BY id",
+        (run_id,),
+    )
+    return tuple((row["dedupe_key"], row["payload"]) for row in rows)
+
+
 def put_back(
     conn: sqlite3.Connection, send_id: SendId, *, not_before_ms: int, maybe_sent: bool = False
 ) -> None:
@@ -148,7 +198,9 @@ def unpark(conn: sqlite3.Connection, chat: Scope) -> int:
     """The chat is back: everything held back may go at once; returns how many."""
     return conn.execute(
         "UPDATE outbox SET state = 'waiting', parked_ms = NULL, not_before_ms = 0"
-        " WHERE transport = ? AND chat_id = ? AND state = 'parked'",
+        " WHERE transport = ? AND chat_id = ?"
+        # The partial index's own condition, so that it is used: this is asked of every message.
+        " AND state IN ('waiting', 'sending', 'parked') AND state = 'parked'",
         (chat.transport, chat.chat_id),
     ).rowcount
 
@@ -165,11 +217,16 @@ def expire(conn: sqlite3.Connection, *, now_ms: int) -> tuple[Send, ...]:
     return tuple(sorted((_send(row) for row in rows), key=lambda send: send.id))
 
 
-def recover(conn: sqlite3.Connection) -> int:
-    """After a crash: what was on its way waits again, and may have arrived; returns how many."""
+def recover(conn: sqlite3.Connection, *, transport: str | None = None) -> int:
+    """After a crash: what was on its way waits again, and may have arrived; returns how many.
+
+    A transport that is named asks for its own alone: another may be sending already.
+    """
     return conn.execute(
         "UPDATE outbox SET state = 'waiting', maybe_sent = 1, not_before_ms = 0"
-        " WHERE state = 'sending'"
+        " WHERE state IN ('waiting', 'sending', 'parked') AND state = 'sending'"
+        " AND transport = ifnull(?, transport)",
+        (transport,),
     ).rowcount
 
 

@@ -76,6 +76,14 @@ _VERSION_1: Step = (
         PRIMARY KEY (engine, value)
     ) STRICT, WITHOUT ROWID
     """,
+    """
+    CREATE TABLE grants (
+        engine TEXT NOT NULL,
+        thread TEXT NOT NULL,
+        what TEXT NOT NULL,
+        PRIMARY KEY (engine, thread, what)
+    ) STRICT, WITHOUT ROWID
+    """,
     # A message keeps its thread by name, not by its run: runs are pruned, replies come years later.
     """
     CREATE TABLE messages (

@@ -6,6 +6,7 @@ What was not finished stays, and so does the way from a message to its thread.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from takopi.core.ids import Scope
@@ -48,12 +49,29 @@ def prune(conn: sqlite3.Connection, *, keep_days: int, now_ms: int) -> Pruned:
     return Pruned(gone_inbox, gone_runs, gone_outbox)
 
 
-def move_chat(conn: sqlite3.Connection, old: Scope, *, new: Scope) -> None:
+def move_chat(
+    conn: sqlite3.Connection,
+    old: Scope,
+    *,
+    new: Scope,
+    readdress: Callable[[bytes], bytes] | None = None,
+) -> None:
     """A chat has a new number: what waits for it, runs in it or was chosen for it goes along.
 
-    The messages keep their old chat, because their numbers mean nothing in the new one.
+    The messages keep their old chat, because their numbers mean nothing in the new one. Where a
+    waiting payload holds such numbers, `readdress` takes them out.
     """
     there = (new.chat_id, old.transport, old.chat_id)
+    if readdress is not None:
+        waiting = conn.execute(
+            "SELECT id, payload FROM outbox WHERE transport = ? AND chat_id = ?"
+            " AND state IN ('waiting', 'sending', 'parked')",
+            (old.transport, old.chat_id),
+        ).fetchall()
+        conn.executemany(
+            "UPDATE outbox SET payload = ? WHERE id = ?",
+            [(readdress(row["payload"]), row["id"]) for row in waiting],
+        )
     conn.execute(
         "UPDATE outbox SET chat_id = ? WHERE transport = ? AND chat_id = ?"
         " AND state IN ('waiting', 'sending', 'parked')",

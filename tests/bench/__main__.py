@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import trio
 
-from tests.bench import spawn, startup, throughput
+from tests.bench import pipeline, spawn, startup, throughput
 from tests.bench.measure import print_table
 
 
 def main() -> None:
-    print_table([startup.measure(), *trio.run(spawn.measure), throughput.measure()])
+    spawned, piped = trio.run(spawn.measure), trio.run(pipeline.measure)
+    print_table([*startup.measure(), *spawned, throughput.measure(), *piped])
 
 
 if __name__ == "__main__":

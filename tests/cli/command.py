@@ -16,9 +16,11 @@ from tests.projects.repos import ENVIRON
 
 BIN = Path(sys.executable).parent
 DEADLINE_S = 120
-# Only a controlling terminal turns Ctrl-C into a signal and is there as /dev/tty.
+# Only a controlling terminal turns Ctrl-C into a signal and is there as /dev/tty. The workers of
+# pytest ignore that signal, and would hand this down.
 OWN_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
@@ -78,7 +80,7 @@ class Takopi:
         ) as process:
             os.close(theirs)
             try:
-                seen = _converse(ours, answers)
+                seen = _converse(ours, answers, pid=process.pid)
                 code = process.wait(DEADLINE_S)
             finally:
                 process.kill()
@@ -97,7 +99,7 @@ class Takopi:
         program.chmod(0o755)
 
 
-def _converse(terminal: int, answers: Sequence[tuple[str, Typed]]) -> str:
+def _converse(terminal: int, answers: Sequence[tuple[str, Typed]], *, pid: int) -> str:
     deadline = time.monotonic() + DEADLINE_S
     seen, unread, waiting = "", "", list(answers)
     while True:
@@ -116,4 +118,16 @@ def _converse(terminal: int, answers: Sequence[tuple[str, Typed]]) -> str:
             question, answer = waiting.pop(0)
             unread = unread.partition(question)[2]
             typed = answer if isinstance(answer, str) else answer()
+            _until_asleep(pid, deadline)
             os.write(terminal, typed.encode())
+
+
+def _until_asleep(pid: int, deadline: float) -> None:
+    """Wait until the process reads: no person types between its question and that, as a test can.
+
+    A Ctrl-C in that instant would be noticed only with the next key.
+    """
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.read_bytes().rpartition(b")")[2].split()[0] != b"S":
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

@@ -211,6 +211,8 @@ def test_taken_alias_is_not_overwritten_without_a_yes(
     takopi.write(TAKEN)
     outcome = takopi.on_terminal("init", "foo", answers=[("Overwrite it? [y/N]", answer)])
     assert outcome.code == 4
+    assert ("Foo stays as it is" if "\n" in answer else "stopped") in outcome.out
+    assert "error" not in outcome.out
     assert takopi.config_file.read_text(encoding="utf-8") == TAKEN
 
 

@@ -105,45 +105,11 @@ async def test_change_before_the_watch_began_is_not_missed(watched: Watched) -> 
         assert (await watched.next_config()).chat_id == 2
 
 
-async def test_change_that_means_nothing_is_not_handed_over(watched: Watched) -> None:
-    async with watched.running(watched.load()):
-        await watched.was_read()
-        replace_file(watched.path, b"chat_id = 1 # still\n")
-        await watched.was_read()
-        replace_file(watched.path, b"chat_id = 2\n")
-        assert (await watched.next_config()).chat_id == 2
-
-
 async def test_file_that_stays_the_same_is_not_read_again(watched: Watched) -> None:
     async with watched.running(watched.load()):
         await watched.was_read()
         await trio.sleep(TICK_S * 10)
         assert watched.unseen_reads == 0
-
-
-async def test_bad_change_is_reported_once_and_the_next_good_one_handed_over(
-    watched: Watched,
-) -> None:
-    async with watched.running(watched.load()):
-        replace_file(watched.path, b"chat_id = 'x'\n")
-        (problem,) = await watched.next_problems()
-        assert problem.startswith("chat_id: must be a whole number")
-        await trio.sleep(TICK_S * 10)
-        replace_file(watched.path, b"chat_id = 2\n")
-        assert (await watched.next_config()).chat_id == 2
-
-
-async def test_same_problem_after_another_edit_is_not_reported_again(watched: Watched) -> None:
-    async with watched.running(watched.load()):
-        replace_file(watched.path, b"chat_id = 'x'\n")
-        await watched.next_problems()
-        while watched.unseen_reads:
-            await watched.was_read()
-        replace_file(watched.path, b"chat_id = 'xy'\n")
-        await watched.was_read()
-        replace_file(watched.path, b"session_mode = 'x'\n")
-        (problem,) = await watched.next_problems()
-        assert problem.startswith("session_mode")
 
 
 async def test_return_to_the_old_config_after_a_problem_is_told(watched: Watched) -> None:
@@ -152,16 +118,6 @@ async def test_return_to_the_old_config_after_a_problem_is_told(watched: Watched
         await watched.next_problems()
         replace_file(watched.path, b"chat_id = 1\n")
         assert (await watched.next_config()).chat_id == 1
-
-
-async def test_removed_file_is_reported_once_and_its_return_seen(watched: Watched) -> None:
-    async with watched.running(watched.load()):
-        watched.path.unlink()
-        (problem,) = await watched.next_problems()
-        assert "there is no" in problem
-        await trio.sleep(TICK_S * 10)
-        replace_file(watched.path, b"chat_id = 2\n")
-        assert (await watched.next_config()).chat_id == 2
 
 
 async def test_chmod_that_mends_the_mode_is_seen(watched: Watched) -> None:
@@ -212,6 +168,85 @@ async def asleep() -> None:
     """Wait until the only task with a deadline is asleep, and no thread is at work for it."""
     while trio.lowlevel.current_statistics().seconds_to_next_deadline == math.inf:
         await wait_all_tasks_blocked()
+
+
+class Stepped:
+    """A config file under watch, looked at only when the test says so."""
+
+    def __init__(self, path: Path, clock: trio.testing.MockClock, *, nursery: trio.Nursery) -> None:
+        self.path = path
+        self._clock = clock
+        self._said: list[str] = []
+        nursery.start_soon(self._watch, self._load())
+
+    async def after(self, data: bytes | None) -> list[str]:
+        """What the watch says once the file has this content, or is gone."""
+        if data is None:
+            self.path.unlink()
+        else:
+            replace_file(self.path, data)
+        # Seen to have changed, seen to have kept still and judged, seen to be known.
+        for _ in range(3):
+            await asleep()
+            self._clock.jump(1)
+            await wait_all_tasks_blocked()
+        await asleep()
+        said, self._said = self._said, []
+        return said
+
+    def _load(self) -> Config:
+        return load(self.path, NAMES, environ={})
+
+    async def _watch(self, current: Config) -> None:
+        await watch(
+            self.path,
+            self._load,
+            current=current,
+            on_change=self._note_config,
+            on_problem=self._note_problems,
+            every_s=1,
+        )
+
+    async def _note_config(self, config: Config) -> None:
+        await trio.lowlevel.checkpoint()
+        self._said.append(f"chat {config.chat_id}")
+
+    async def _note_problems(self, problems: tuple[Problem, ...]) -> None:
+        await trio.lowlevel.checkpoint()
+        self._said += [f"problem {problem.key}" for problem in problems]
+
+
+async def test_change_that_means_nothing_is_not_handed_over(
+    watched: Watched, mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    stepped = Stepped(watched.path, mock_clock, nursery=nursery)
+    assert await stepped.after(b"chat_id = 1 # still\n") == []
+    assert await stepped.after(b"chat_id = 2\n") == ["chat 2"]
+
+
+async def test_bad_change_is_reported_once_and_the_next_good_one_handed_over(
+    watched: Watched, mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    stepped = Stepped(watched.path, mock_clock, nursery=nursery)
+    assert await stepped.after(b"chat_id = 'x'\n") == ["problem chat_id"]
+    assert await stepped.after(b"chat_id = 2\n") == ["chat 2"]
+
+
+async def test_same_problem_after_another_edit_is_not_reported_again(
+    watched: Watched, mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    stepped = Stepped(watched.path, mock_clock, nursery=nursery)
+    assert await stepped.after(b"chat_id = 'x'\n") == ["problem chat_id"]
+    assert await stepped.after(b"chat_id = 'xy'\n") == []
+    assert await stepped.after(b"session_mode = 'x'\n") == ["problem session_mode"]
+
+
+async def test_removed_file_is_reported_once_and_its_return_seen(
+    watched: Watched, mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    stepped = Stepped(watched.path, mock_clock, nursery=nursery)
+    assert await stepped.after(None) == ["problem "]
+    assert await stepped.after(b"chat_id = 2\n") == ["chat 2"]
 
 
 async def test_file_is_judged_only_when_it_has_kept_still(

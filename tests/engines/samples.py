@@ -1,4 +1,4 @@
-"""Recorded conversations of the real CLIs, and what a dialect must make of each."""
+"""Recorded conversations of the CLIs, and what a dialect must make of each."""
 
 from __future__ import annotations
 

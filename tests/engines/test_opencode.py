@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from takopi.core.events import Action, Answer, Ask, Started, Usage
 from takopi.core.ids import EngineId, ResumeToken
 from takopi.core.ports import EngineJob
-from takopi.engines.opencode.spec import SPEC, OpencodeSettings
+from takopi.engines.opencode.spec import SPEC, OpencodeSettings, export_argv, folder_of
 from takopi.engines.opencode.translate import OpencodeDialect
 from takopi.engines.spec import Dialect, Said
 from tests.engines.samples import load_sample, sample_paths
@@ -84,7 +84,14 @@ def test_prompt_and_system_text_go_to_stdin() -> None:
 def test_opencode_is_not_told_the_folder_of_the_one_who_starts_it() -> None:
     environ = SPEC.environ(OpencodeSettings(), {"PWD": "/daemon", "HOME": "/home/user"})
 
-    assert environ == {"HOME": "/home/user"}
+    assert "PWD" not in environ
+    assert environ["HOME"] == "/home/user"
+
+
+def test_opencode_logs_its_errors_unless_the_person_wants_more() -> None:
+    environ = SPEC.environ(OpencodeSettings(), {"OPENCODE_LOG_LEVEL": "DEBUG"})
+
+    assert environ == {"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "DEBUG"}
 
 
 def test_the_resume_line_is_read_back() -> None:
@@ -237,6 +244,28 @@ def test_an_error_without_words_is_told_by_its_name() -> None:
     assert dialect.end(1, "").error == "opencode failed: MessageAbortedError"
 
 
+LOGGED = (
+    'timestamp=2026-11-18T11:22:19.043Z level=ERROR run=0d message="share failed" cause="odd"\n'
+    "timestamp=2026-11-18T11:22:19.061Z level=ERROR run=0d message=failed ref=err_7 "
+    'error="NotFoundError: No \\"x\\".\\nTry y." cause="NotFoundError: No x at chunk.js:439"\n'
+)
+
+
+def test_a_cause_that_only_the_log_has_is_told() -> None:
+    dialect = make_dialect()
+    data = {"message": "Unexpected server error. Check server logs for details.", "ref": "err_7"}
+    say(dialect, {"type": "error", "error": {"name": "UnknownError", "data": data}})
+
+    assert dialect.end(1, LOGGED).error == 'opencode failed: No "x". Try y.'
+    assert dialect.end(1, "").error == f"opencode failed: {data['message']}"
+
+
+def test_the_log_is_not_what_opencode_said_last() -> None:
+    error = make_dialect().end(1, f"Error: no disk\n{LOGGED}").error
+
+    assert error == "opencode exited with code 1 without a result: no disk"
+
+
 def test_a_missing_login_comes_with_the_way_in() -> None:
     dialect = make_dialect()
     data = {"message": "Incorrect key", "statusCode": 401}
@@ -356,3 +385,28 @@ def test_a_damaged_line_raises_that_error_or_none(line: bytes, data: st.DataObje
             assert len(event.title.splitlines()) <= 1
             assert len(event.detail) <= 400
     dialect.end(0, "")
+
+
+EXPORTED = b'{\n  "info": {\n    "id": "ses_1",\n    "directory": %s,\n    "title": "A thread"'
+
+
+@pytest.mark.parametrize(
+    ("exported", "folder"),
+    [
+        (EXPORTED % b'"/home/user/project"', Path("/home/user/project")),
+        (EXPORTED % b'"/a \\"quoted\\" \\u00e9"', Path('/a "quoted" é')),
+        (EXPORTED % b'"/not \\x json"', None),
+        (EXPORTED % b'"/not \xff utf-8"', None),
+        (EXPORTED % b"null", None),
+        (b'{"info": {"title": "\\"directory\\": \\"/x\\""}}', None),
+        (b"", None),
+    ],
+)
+def test_the_folder_of_a_session_is_read_from_the_beginning_of_its_export(
+    exported: bytes, folder: Path | None
+) -> None:
+    assert folder_of(exported) == folder
+
+
+def test_a_session_to_export_is_one_word_and_never_a_flag_of_its_own() -> None:
+    assert export_argv(ResumeToken(SPEC.id, "--help")) == ["export", "--sessionID=--help"]

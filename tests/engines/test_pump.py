@@ -6,24 +6,25 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takopi.config.schema import EngineSettings
 from takopi.core.events import Action, Answer, Ask, Completed, Event, Started
 from takopi.core.ports import EngineJob, EngineLimits
 from takopi.engines.claude.spec import SPEC as CLAUDE
 from takopi.engines.claude.spec import ClaudeSettings
 from takopi.engines.codex.spec import SPEC as CODEX
 from takopi.engines.codex.spec import CodexSettings
-from takopi.engines.environ import child_environ
-from takopi.engines.pump import CliEngine
+from takopi.engines.demo.spec import spec as demo_spec
+from takopi.engines.pump import MAX_OPEN_ASKS, CliEngine
 from takopi.kit.proc import Keeper, open_keeper
-from tests.kit.processes import MARK, alive, new_mark
+from tests.kit.processes import MARK, alive, new_mark, until_alive
 
 STARTED = '{"type":"thread.started","thread_id":"t-1"}'
 ANSWER = '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}'
+RESULT = '{"type":"result","ok":true,"answer":"fine"}'
 TURN_DONE = '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":2}}'
 
 
@@ -93,47 +94,6 @@ async def test_plain_run_gives_its_events_in_order_and_one_completed(
     assert events[0].resume.value == "t-1"
 
 
-async def test_missing_cli_says_what_installs_it(keeper: Keeper, tmp_path: Path) -> None:
-    completed, events = await run_codex(keeper, tmp_path, str(tmp_path / "nothing"))
-    assert not completed.ok
-    assert "No such file" in (completed.error or "")
-    assert CODEX.install in (completed.error or "")
-    assert events == []
-
-
-async def test_cli_that_is_not_executable_says_so(keeper: Keeper, tmp_path: Path) -> None:
-    command = script(tmp_path, "true", mode=0o644)
-    completed, _ = await run_codex(keeper, tmp_path, command)
-    assert "Permission denied" in (completed.error or "")
-
-
-async def test_cli_that_is_too_old_says_what_updates_it(keeper: Keeper, tmp_path: Path) -> None:
-    body = 'if [ "$1" = --version ]; then echo "codex-cli 0.1.2"; exit 0; fi; exit 2'
-    completed, _ = await run_codex(keeper, tmp_path, script(tmp_path, body))
-    assert "0.1.2 is too old" in (completed.error or "")
-    assert CODEX.install in (completed.error or "")
-
-
-@pytest.mark.parametrize("body", ["echo broken pipe dream >&2; exit 9", say(STARTED) + "\nexit 9"])
-async def test_exit_without_a_result_is_a_failure_with_the_reason(
-    keeper: Keeper, tmp_path: Path, body: str
-) -> None:
-    completed, _ = await run_codex(keeper, tmp_path, script(tmp_path, body))
-    assert not completed.ok
-    assert completed.error
-    if "dream" in body:
-        assert "broken pipe dream" in completed.error
-    else:
-        assert "9" in completed.error
-
-
-async def test_hundred_megabytes_of_stderr_hold_nothing_up(keeper: Keeper, tmp_path: Path) -> None:
-    body = f"head -c 100000000 /dev/zero >&2; echo >&2; echo last words >&2\n{say(STARTED)}\nexit 1"
-    completed, _ = await run_codex(keeper, tmp_path, script(tmp_path, body))
-    assert not completed.ok
-    assert "last words" in (completed.error or "")
-
-
 async def test_bad_lines_become_one_warning_and_the_run_goes_on(
     keeper: Keeper, tmp_path: Path
 ) -> None:
@@ -165,11 +125,7 @@ async def test_cancel_leaves_no_process(keeper: Keeper, tmp_path: Path) -> None:
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(engine.run, job, ignore, Nobody())
-            with trio.fail_after(30):
-                while True:
-                    if len(alive(mark)) >= 3:
-                        break
-                    await trio.sleep(0.01)
+            await until_alive(mark, 3)
             scope.cancel()
     assert alive(mark) == []
 
@@ -193,8 +149,10 @@ for line in sys.stdin:
 """
 
 
-def claude(keeper: Keeper, tmp_path: Path, **env: str) -> CliEngine[ClaudeSettings]:
-    command = script(tmp_path, ASKING, interpreter=sys.executable)
+def claude(
+    keeper: Keeper, tmp_path: Path, body: str = ASKING, **env: str
+) -> CliEngine[ClaudeSettings]:
+    command = script(tmp_path, body, interpreter=sys.executable)
     heard = {"HEARD": str(tmp_path / "heard"), **env}
     return CliEngine(CLAUDE, ClaudeSettings(command=command, env=heard), keeper, dict(os.environ))
 
@@ -229,28 +187,84 @@ async def test_withdrawn_ask_is_not_answered(keeper: Keeper, tmp_path: Path) -> 
     assert "control_response" not in (tmp_path / "heard").read_text(encoding="utf-8")
 
 
+# Writes down what it hears and when it is told to end, in the order in which that was said.
+LISTENING = """
+import os, select, signal
+wake, alarm = os.pipe()
+os.set_blocking(alarm, False)
+signal.set_wakeup_fd(alarm)
+signal.signal(signal.SIGTERM, lambda *_: None)
+heard = open(os.environ["HEARD"], "ab", buffering=0)
+os.write(1, b'{"type":"system","subtype":"init","session_id":"s-1"}\\n')
+while True:
+    ready, _, _ = select.select([0, wake], [], [])
+    # What was said before the signal is in the pipe by now.
+    while select.select([0], [], [], 0)[0] and (said := os.read(0, 65536)):
+        heard.write(said)
+    if wake in ready:
+        heard.write(b"SIGTERM")
+        break
+"""
+
+
 async def test_cancel_says_the_polite_word_before_any_signal(
     keeper: Keeper, tmp_path: Path
 ) -> None:
-    asked = trio.Event()
+    started = trio.Event()
 
-    class Watching(Nobody):
-        async def ask(self, ask: Ask) -> Answer:
-            asked.set()
-            return await super().ask(ask)
+    def emit(_event: Event) -> None:
+        started.set()
 
-    with trio.CancelScope() as scope:
+    job = EngineJob("hi", tmp_path, limits=EngineLimits(grace_s=60))
+    engine = claude(keeper, tmp_path, LISTENING)
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                claude(keeper, tmp_path).run,
-                EngineJob("hi", tmp_path),
-                ignore,
-                Watching(),
-            )
-            with trio.fail_after(30):
-                await asked.wait()
-            scope.cancel()
-    assert '"interrupt"' in (tmp_path / "heard").read_text(encoding="utf-8").splitlines()[-1]
+            nursery.start_soon(engine.run, job, emit, Nobody())
+            await started.wait()
+            nursery.cancel_scope.cancel()
+    *_, word, told = (tmp_path / "heard").read_text(encoding="utf-8").splitlines()
+    assert '"interrupt"' in word
+    assert told == "SIGTERM"
+
+
+def demo(keeper: Keeper, tmp_path: Path, body: str) -> CliEngine[EngineSettings]:
+    settings = EngineSettings(command=script(tmp_path, body))
+    return CliEngine(demo_spec(tmp_path), settings, keeper, dict(os.environ))
+
+
+def question(name: str) -> str:
+    return f'{{"type":"ask","id":"{name}","kind":"question","questions":[{{"text":"?"}}]}}'
+
+
+def print_lines(*lines: str) -> str:
+    """All at once, so that they are heard together."""
+    return "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines)
+
+
+async def test_ask_that_is_said_twice_is_asked_once(keeper: Keeper, tmp_path: Path) -> None:
+    person = Nobody()
+    body = print_lines(question("a"), question("a"), RESULT) + "\ncat >/dev/null"
+    with trio.fail_after(60):
+        completed = await demo(keeper, tmp_path, body).run(
+            EngineJob("hi", tmp_path), ignore, person
+        )
+    assert completed.ok
+    assert [ask.id for ask in person.asked] == ["a"]
+
+
+async def test_asks_without_end_are_denied_from_a_bound_on(keeper: Keeper, tmp_path: Path) -> None:
+    person, events = Nobody(), list[Event]()
+    asks = print_lines(*(question(f"a{number}") for number in range(MAX_OPEN_ASKS + 3)))
+    # The prompt and three answers; then it has heard enough.
+    body = f"{asks}\nhead -n 4 >'{tmp_path}/heard'\n{print_lines(RESULT)}"
+    with trio.fail_after(60):
+        completed = await demo(keeper, tmp_path, body).run(
+            EngineJob("hi", tmp_path), events.append, person
+        )
+    assert completed.ok
+    assert len(person.asked) == MAX_OPEN_ASKS
+    assert (tmp_path / "heard").read_text(encoding="utf-8").count("too many questions") == 3
+    assert [event.id for event in events if isinstance(event, Action)] == ["takopi.asks"] * 3
 
 
 @settings(
@@ -270,17 +284,3 @@ def test_no_bytes_on_stdout_end_the_run_without_a_completed(
     completed, events = trio.run(once)
     assert completed.answer == "hello"
     assert sum(isinstance(event, Started) for event in events) == 1
-
-
-def test_child_sees_neither_secrets_nor_what_is_takopis_own() -> None:
-    environ = {
-        "HOME": "/h",
-        "TAKOPI_BOT_TOKEN": "1:a",
-        "NOTIFY_SOCKET": "/run/x",
-        "WATCHDOG_USEC": "1",
-        "LISTEN_FDS": "1",
-        "VIRTUAL_ENV": sys.prefix,
-        "URL": "https://host/bot1:secret/x",
-    }
-    got = child_environ(environ, secrets=("1:secret", ""), cwd=Path("/w"), extra={"A": "b"})
-    assert got == {"HOME": "/h", "A": "b", "PWD": "/w"}

@@ -1,4 +1,4 @@
-"""Every recording of a real CLI has its expected events beside it, and the dialect makes them."""
+"""Every recording of a CLI has its expected events beside it, and the dialect makes them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from takopi.core.ids import ResumeToken
 from takopi.core.ports import EngineJob
 from takopi.engines.claude.spec import SPEC as CLAUDE
 from takopi.engines.codex.spec import SPEC as CODEX
+from takopi.engines.demo.spec import spec as demo_spec
 from takopi.engines.opencode.spec import SPEC as OPENCODE
 from takopi.engines.pi.spec import SPEC as PI
 from takopi.engines.spec import EngineSpec
 from tests.engines.samples import DATA, load_sample, play, sample_paths
 
-SPECS: dict[str, EngineSpec[Any]] = {spec.id: spec for spec in (CLAUDE, CODEX, OPENCODE, PI)}
+DEMO = demo_spec(Path("/home/user/.takopi/demo"))
+SPECS: dict[str, EngineSpec[Any]] = {spec.id: spec for spec in (CLAUDE, CODEX, OPENCODE, PI, DEMO)}
 RECORDINGS = [path for engine in SPECS for path in sample_paths(engine)]
 
 

@@ -15,6 +15,7 @@ from takopi.engines.wording import (
     shorten,
     tail,
     unwrap_error,
+    visible,
     with_login,
 )
 
@@ -88,6 +89,36 @@ def test_the_end_of_an_output_keeps_its_lines() -> None:
 def test_the_beginning_of_a_text_keeps_its_lines() -> None:
     assert clip("one\ntwo\n") == "one\ntwo"
     assert clip("first line\n" + "x" * 1000, 12) == "first line…"
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("\r", "\\u000d"),
+        ("\x1b", "\\u001b"),
+        ("\xa0", "\\u00a0"),
+        ("\xad", "\\u00ad"),
+        ("\u200b", "\\u200b"),
+        ("\u202e", "\\u202e"),
+        ("\u2028", "\\u2028"),
+        ("\u2066", "\\u2066"),
+        ("\u2800", "\\u2800"),
+        ("\u3164", "\\u3164"),
+        ("\ud83d", "\\ud83d"),
+        ("\ufeff", "\\ufeff"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\U000e0101", "\\U000e0101"),
+    ],
+    ids=lambda text: text.encode("unicode_escape").decode(),
+)
+def test_a_character_that_could_hide_something_is_spelled_out(hidden: str, shown: str) -> None:
+    assert visible(f"rm{hidden} x") == f"rm{shown} x"
+    assert visible(hidden) == shown
+
+
+def test_what_can_be_seen_is_shown_as_it_is() -> None:
+    seen = "if x:\n\tprint('é ß 漢字 ✓ 🐙 ❤️')\n"
+    assert visible(seen) == seen
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -15,7 +16,43 @@ def test_file_is_replaced_whole_with_the_mode_asked_for(tmp_path: Path) -> None:
     replace_file(path, b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    replace_file(path, b"for all", mode=0o644)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_contents_are_on_the_disk_before_the_name_and_the_name_before_the_return(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    synced: list[tuple[Path, str]] = []
+
+    def note(fd: int) -> None:
+        synced.append((Path(f"/proc/self/fd/{fd}").readlink(), path.read_text()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    replace_file(path, b"new")
+    (temporary, before), (folder, after) = synced
+    assert temporary.parent == tmp_path
+    assert temporary != path
+    assert before == "old"
+    assert (folder, after) == (tmp_path, "new")
+
+
+def test_renaming_a_damaged_file_is_on_the_disk_before_the_return(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("damaged")
+    synced: list[tuple[Path, bool]] = []
+
+    def note(fd: int) -> None:
+        synced.append((Path(f"/proc/self/fd/{fd}").readlink(), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    set_aside(path)
+    assert synced == [(tmp_path, False)]
 
 
 def test_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
+import trio.testing
 
 from takopi.core.errors import Unreachable
 from takopi.kit.http import open_http
@@ -79,10 +80,11 @@ async def test_refused_connection_was_certainly_not_applied() -> None:
     assert not caught.value.maybe_applied
 
 
-async def test_address_that_is_none_is_told_without_repeating_it() -> None:
+@pytest.mark.parametrize("url", ["ftp://canary", "http://127.0.0.1:canary/", "canary"])
+async def test_address_that_is_none_is_told_without_repeating_it(url: str) -> None:
     async with open_http() as http:
         with pytest.raises(Unreachable) as caught:
-            await http.request("GET", "ftp://canary")
+            await http.request("GET", url)
     assert not caught.value.maybe_applied
     assert "canary" not in str(caught.value)
 
@@ -106,14 +108,42 @@ async def test_endless_reply_is_cut_off_at_the_limit(nursery: trio.Nursery) -> N
 
 
 async def test_server_that_never_answers_is_left_by_the_callers_deadline_alone(
-    nursery: trio.Nursery,
+    nursery: trio.Nursery, mock_clock: trio.testing.MockClock
 ) -> None:
-    async def hang(_stream: trio.SocketStream) -> None:
+    asked = trio.Event()
+    deadline_s = 24 * 3600
+
+    async def hang(stream: trio.SocketStream) -> None:
+        await read_request(stream)
+        asked.set()
         await trio.sleep_forever()
+
+    async def jump() -> None:
+        await asked.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(deadline_s - 1)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(1)
 
     url = await serve(nursery, hang)
     async with open_http() as http:
-        with trio.move_on_after(0.3) as scope:
+        nursery.start_soon(jump)
+        with trio.move_on_after(deadline_s) as scope:
             await http.request("GET", url)
     assert scope.cancelled_caught
+    nursery.cancel_scope.cancel()
+
+
+async def test_redirect_is_a_reply_and_is_not_followed(nursery: trio.Nursery) -> None:
+    paths: list[bytes] = []
+
+    async def elsewhere(stream: trio.SocketStream) -> None:
+        paths.append((await read_request(stream)).split()[1])
+        await stream.send_all(b"HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n")
+        await stream.aclose()
+
+    url = await serve(nursery, elsewhere)
+    async with open_http() as http:
+        assert (await http.request("GET", f"{url}/a")).status == 302
+    assert paths == [b"/a"]
     nursery.cancel_scope.cancel()

@@ -136,11 +136,48 @@ async def test_cancelled_nursery_begins_nothing_that_waited() -> None:
     assert lanes.waiting == 1
 
 
-async def test_failing_job_is_the_nurserys_affair_and_frees_its_lane() -> None:
-    async def fail(_job: str) -> None:
+async def test_failing_job_is_the_nurserys_affair_and_nothing_begins_after_it() -> None:
+    began: list[str] = []
+
+    async def fail(job: str) -> None:
+        began.append(job)
         await trio.lowlevel.checkpoint()
         raise LookupError
 
     with pytest.RaisesGroup(LookupError):
         async with trio.open_nursery() as nursery:
-            Lanes[str, str](nursery, fail, max_active=1).put("a", "a1")
+            lanes = Lanes[str, str](nursery, fail, max_active=1)
+            lanes.put("a", "a1")
+            lanes.put("b", "b1")
+    assert began == ["a1"]
+
+
+async def test_lane_goes_on_as_another_with_everything_in_it(nursery: trio.Nursery) -> None:
+    work = Workshop()
+    lanes = Lanes[str, str](nursery, work.run, max_active=10)
+    lanes.put("new", "n1")
+    lanes.put("new", "n2")
+    lanes.rekey("new", "thread")
+    lanes.put("thread", "t1")
+    lanes.put("new", "other")
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(work.began) == ["n1", "other"]
+    await work.finish("n1")
+    await work.finish("n2")
+    await work.finish("t1")
+    await work.finish("other")
+    assert work.began[-2:] == ["n2", "t1"]
+
+
+async def test_lane_that_becomes_a_busy_one_waits_behind_it(nursery: trio.Nursery) -> None:
+    work = Workshop()
+    lanes = Lanes[str, str](nursery, work.run, max_active=10)
+    lanes.put("thread", "t1")
+    lanes.put("new", "n1")
+    lanes.put("new", "n2")
+    lanes.rekey("new", "thread")
+    await work.finish("n1")
+    assert "n2" not in work.began
+    await work.finish("t1")
+    assert work.began[-1] == "n2"
+    await work.finish("n2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.parse
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,14 @@ from hypothesis import strategies as st
 from takopi.kit.log import Redactor
 
 CANARY = "123456:AAcanary-token_9"
+SPELLINGS: list[Callable[[str], str]] = [
+    str,
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: repr(text)[1:-1],
+    lambda text: urllib.parse.quote(text, safe=""),
+    urllib.parse.quote,
+]
 
 PROGRAM = """
 import logging, sys
@@ -90,8 +100,30 @@ def test_no_spelling_of_a_secret_survives(secret: str, around: str) -> None:
     secret = secret.encode("utf-8", "replace").decode()
     text = around.encode("utf-8", "replace").decode() + secret
     clean = Redactor([secret]).clean
-    for spelled in (text, json.dumps(text), json.dumps(text, ensure_ascii=False), repr(text)):
-        assert secret.encode() not in clean(spelled.encode()).replace(b"[hidden]", b"")
+    for spell in SPELLINGS:
+        for left in clean(spell(text).encode()).split(b"[hidden]"):
+            assert not any(other(secret).encode() in left for other in SPELLINGS)
+
+
+def test_each_spelling_of_a_secret_is_hidden_whole() -> None:
+    secret = "a/b\"c\\d'é\n%"
+    redactor = Redactor([secret])
+    for spell in SPELLINGS:
+        assert redactor.clean(b"<" + spell(secret).encode() + b">") == b"<[hidden]>"
+
+
+def test_secret_that_holds_another_is_hidden_whole() -> None:
+    assert Redactor(["secret", "secret-and-more"]).clean(b"secret-and-more") == b"[hidden]"
+
+
+def test_line_that_is_no_unicode_is_written_all_the_same() -> None:
+    program = "import sys; from takopi.kit import log; import structlog; log.configure();"
+    program += "structlog.get_logger().info(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, b"caf\xe9"], capture_output=True, check=True, timeout=60
+    )
+    assert b"caf\\udce9" in done.stderr
+    assert b"Logging error" not in done.stderr
 
 
 def test_empty_secret_hides_nothing() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from takopi.core.errors import CannotStart, ChildLost
 from takopi.kit.proc import Command, Keeper, open_keeper
@@ -38,6 +39,21 @@ async def test_child_speaks_on_three_streams_and_says_how_it_ended(keeper: Keepe
 async def test_child_ended_by_a_signal_has_a_negative_code(keeper: Keeper) -> None:
     async with keeper.child(shell("kill -9 $$", new_mark()), grace_s=GRACE_S) as child:
         assert await child.wait() == -signal.SIGKILL
+
+
+async def test_several_tasks_may_wait_for_the_same_child(keeper: Keeper) -> None:
+    codes: list[int] = []
+    async with keeper.child(shell("read line; exit 3", new_mark()), grace_s=GRACE_S) as child:
+
+        async def wait() -> None:
+            codes.append(await child.wait())
+
+        async with trio.open_nursery() as nursery:
+            for waiter in (wait, wait, child.wait_cleared):
+                nursery.start_soon(waiter)
+            await trio.testing.wait_all_tasks_blocked()
+            await child.stdin.send_all(b"end\n")
+    assert codes == [3, 3]
 
 
 async def test_child_gets_exactly_the_environment_and_folder_it_was_given(
@@ -95,6 +111,30 @@ async def test_f11_kill_9_of_the_owner_leaves_no_descendant(kind: str) -> None:
         await until_gone(mark, within_s=grace_s + 1)
 
 
+async def test_warden_whose_owner_is_gone_waits_for_the_grace_without_spinning() -> None:
+    mark, grace_s, spent_s = new_mark(), 2.0, list[float]()
+    async with trio.open_nursery() as nursery:
+        owner = await start_owner(nursery, mark, grace_s=grace_s, script=STUBBORN["plain"])
+        await until_alive(mark, 3)
+        (keeper,) = _children(owner.pid)
+        (warden,) = _children(keeper)
+        owner.kill()
+        with trio.fail_after(30):
+            while alive(mark):
+                spent_s += _cpu_s(warden)
+                await trio.sleep(0.01)
+    assert spent_s[-1] < grace_s / 10
+
+
+def _cpu_s(pid: int) -> list[float]:
+    """Processor time of a process so far; nothing once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []
+    return [(int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")]
+
+
 async def start_owner(
     nursery: trio.Nursery, mark: str, *, grace_s: float, script: str
 ) -> trio.Process:
@@ -116,6 +156,17 @@ async def test_sigterm_comes_first_and_is_enough_for_a_polite_tree(keeper: Keepe
     assert alive(mark) == []
 
 
+async def test_sigterm_reaches_descendants_that_left_the_group(keeper: Keeper) -> None:
+    mark = new_mark()
+    far = "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.01; done"
+    script = f'setsid sh -c "{far}" & trap : TERM; wait; wait'
+    async with keeper.child(shell(script, mark), grace_s=60) as child:
+        assert await child.stdout.receive_some(3) == b"up\n"
+        with trio.fail_after(30):
+            await child.stop()
+            assert await read_all(child.stdout) == b"bye\n"
+
+
 async def test_cancel_during_the_start_leaves_nothing(keeper: Keeper) -> None:
     mark = new_mark()
     for patience in range(12):
@@ -133,6 +184,21 @@ async def _start_forever(keeper: Keeper, mark: str) -> None:
         await trio.sleep_forever()
 
 
+async def test_signals_meant_for_the_owner_end_neither_keeper_nor_warden(keeper: Keeper) -> None:
+    async with keeper.child(shell("read line; echo $line", new_mark()), grace_s=GRACE_S) as child:
+        assert keeper.pid is not None
+        for pid in (keeper.pid, *_children(keeper.pid)):
+            for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                os.kill(pid, signum)
+        await child.stdin.send_all(b"still here\n")
+        assert await read_all(child.stdout) == b"still here\n"
+        assert await child.wait() == 0
+    before = keeper.pid
+    async with keeper.child(shell("true", new_mark()), grace_s=GRACE_S) as another:
+        assert await another.wait() == 0
+    assert keeper.pid == before
+
+
 async def test_child_outlives_a_killed_keeper_and_the_next_start_brings_another() -> None:
     mark, lost = new_mark(), list[str]()
     async with open_keeper(on_lost=lambda: lost.append("lost")) as keeper:
@@ -148,6 +214,33 @@ async def test_child_outlives_a_killed_keeper_and_the_next_start_brings_another(
         assert lost == ["lost"]
         assert keeper.pid != first
     assert alive(mark) == []
+
+
+async def test_start_that_a_dying_keeper_swallowed_is_made_by_the_next() -> None:
+    lost: list[str] = []
+    said: list[bytes] = []
+    async with open_keeper(on_lost=lambda: lost.append("lost")) as keeper:
+
+        async def start() -> None:
+            async with keeper.child(shell("echo here", new_mark()), grace_s=GRACE_S) as child:
+                said.append(await read_all(child.stdout))
+
+        await start()
+        assert keeper.pid is not None
+        os.kill(keeper.pid, signal.SIGSTOP)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(start)
+            await trio.testing.wait_all_tasks_blocked()
+            os.kill(keeper.pid, signal.SIGKILL)
+    assert said == [b"here\n", b"here\n"]
+    assert lost == ["lost"]
+
+
+async def test_keeper_and_children_are_out_of_reach_of_the_owners_terminal(keeper: Keeper) -> None:
+    async with keeper.child(shell("read line", new_mark()), grace_s=GRACE_S) as child:
+        assert keeper.pid is not None
+        assert os.getsid(keeper.pid) == keeper.pid
+        assert os.getsid(child.pid) == child.pid
 
 
 async def test_f11_descendants_end_though_keeper_and_owner_are_both_killed() -> None:

@@ -18,6 +18,7 @@ from tests.model.messages import Messages
 from tests.model.responses import Responses
 from tests.model.script import Call, Conversation, Fail, Hang, Rule, Say, Script, resolve
 from tests.model.wire import Api
+from tests.wire.http import HttpConnection
 
 APIS: tuple[Api, ...] = (Messages(), Responses(), ChatCompletions())
 
@@ -112,39 +113,12 @@ class _Connection:
     """One client's connection, kept alive from request to request."""
 
     def __init__(self, stream: trio.SocketStream, model: Model) -> None:
-        self._stream = stream
         self._model = model
-        self._http = h11.Connection(h11.SERVER)
+        self._http = HttpConnection(stream)
 
     async def serve(self) -> None:
-        while request := await self._next_request():
-            await self._answer(request)
-            if self._http.our_state is not h11.DONE:
-                return
-            self._http.start_next_cycle()
-
-    async def _next_request(self) -> Request | None:
-        head: h11.Request | None = None
-        body = bytearray()
-        while True:
-            event = self._http.next_event()
-            if event is h11.NEED_DATA:
-                if self._http.they_are_waiting_for_100_continue:
-                    await self._send(h11.InformationalResponse(status_code=100, headers=[]))
-                self._http.receive_data(await self._stream.receive_some(65536))
-            elif isinstance(event, h11.Request):
-                head = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.EndOfMessage) and head:
-                return Request(
-                    method=head.method.decode(),
-                    target=head.target.decode(),
-                    headers={name.decode(): value.decode() for name, value in head.headers},
-                    body=bytes(body),
-                )
-            else:
-                return None
+        while http := await self._http.next_request():
+            await self._answer(Request(http.method, http.target, http.headers, http.body))
 
     async def _answer(self, request: Request) -> None:
         path = request.target.partition("?")[0]
@@ -196,10 +170,10 @@ class _Connection:
     ) -> None:
         await self._send_event_stream_head()
         for chunk in api.stream(reply, conversation, serial):
-            await self._send(h11.Data(data=chunk.data))
+            await self._http.send(h11.Data(data=chunk.data))
             if chunk.pause and isinstance(reply, Say):
                 await trio.sleep(reply.pause_s)
-        await self._send(h11.EndOfMessage())
+        await self._http.send(h11.EndOfMessage())
 
     async def _hang(self, api: Api, reply: Hang, *, request: Request, serial: int) -> None:
         # The client may leave while the words are being sent.
@@ -209,9 +183,8 @@ class _Connection:
                 chunks = list(api.stream(Say(reply.text), request.conversation, serial))
                 last_word = max(index for index, chunk in enumerate(chunks) if chunk.pause)
                 for chunk in chunks[: last_word + 1]:
-                    await self._send(h11.Data(data=chunk.data))
-            while await self._stream.receive_some(65536):
-                pass
+                    await self._http.send(h11.Data(data=chunk.data))
+            await self._http.wait_until_left()
         finally:
             request.left.set()
 
@@ -220,18 +193,11 @@ class _Connection:
         await self._send_json(status, api.error(Fail(status, f"not in the script: {what}")))
 
     async def _send_json(self, status: int, value: dict[str, Any]) -> None:
-        body = json.dumps(value).encode()
-        headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-        await self._send(h11.Response(status_code=status, headers=headers))
-        await self._send(h11.Data(data=body))
-        await self._send(h11.EndOfMessage())
+        await self._http.reply(status, json.dumps(value).encode())
 
     async def _send_event_stream_head(self) -> None:
         headers = [("content-type", "text/event-stream"), ("cache-control", "no-cache")]
-        await self._send(h11.Response(status_code=200, headers=headers))
-
-    async def _send(self, event: h11.Event) -> None:
-        await self._stream.send_all(self._http.send(event) or b"")
+        await self._http.send(h11.Response(status_code=200, headers=headers))
 
 
 # One list that every client can read: OpenAI's fields and Anthropic's.

@@ -193,6 +193,13 @@ async def test_it_remembers_only_what_the_conversation_has(path: str) -> None:
         assert _text(path, await client.post(path, json=untold)) == "Nobody told me."
 
 
+async def test_a_memory_of_one_role_does_not_hear_the_others() -> None:
+    path = "/v1/messages"
+    async with _served(Rule("which", Recall(r"word is (\w+)", role="user"))) as (_, client):
+        said = [("user", "the word is kelp"), ("assistant", "the word is eel"), ("user", "which")]
+        assert _text(path, await client.post(path, json=_body(path, *said))) == "kelp"
+
+
 async def test_a_memory_can_be_an_argument() -> None:
     script = [Rule("go", Call("write", {"path": Recall(r"into (\S+)", role="user")}))]
     path = "/v1/messages"
@@ -224,12 +231,22 @@ async def test_the_system_prompt_chooses_between_rules() -> None:
     async with _served(*script) as (_, client):
         body = _body(path, ("system", "You are a title generator"), ("user", "hello"))
         assert _text(path, await client.post(path, json=body)) == "A title"
+        body = _body(path, ("system", "You are a cook"), ("user", "hello"))
+        assert _text(path, await client.post(path, json=body)) == "Hello to you."
 
 
-async def test_a_reminder_of_the_client_does_not_hide_what_the_person_said() -> None:
-    path = "/v1/messages"
+@pytest.mark.parametrize(
+    ("path", "reminder"),
+    [
+        ("/v1/messages", "<system-reminder>be brief</system-reminder>"),
+        ("/v1/responses", "<environment_context>a shell</environment_context>"),
+        ("/v1/responses", "# AGENTS.md instructions"),
+    ],
+)
+async def test_a_reminder_of_the_client_does_not_hide_what_the_person_said(
+    path: str, reminder: str
+) -> None:
     async with _served(HELLO) as (model, client):
-        reminder = "<system-reminder>be brief</system-reminder>"
         await client.post(path, json=_body(path, ("user", "hello"), ("user", reminder)))
         latest = model.conversations[0].latest
         assert latest is not None

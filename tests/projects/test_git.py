@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from takopi.core.errors import Refused, Unfit
-from takopi.projects.git import git
+from takopi.projects.git import git, git_deadline, git_head
 from tests.projects.repos import make_repo, run_git
 
 DEADLINE_S = 60
@@ -99,3 +99,65 @@ async def test_deadline_of_the_caller_ends_git(tmp_path: Path) -> None:
     assert scope.cancelled_caught
     # Lets go of what git may have left waiting.
     os.close(os.open(held, os.O_RDWR | os.O_NONBLOCK))
+
+
+async def test_words_of_the_caller_are_added_to_the_environment(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        said = await git(tmp_path, "-c", "alias.say=!echo $MORE", "say", env={"MORE": "more"})
+    assert said.checked() == "more"
+
+
+async def test_deadline_is_refused_in_words(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        with pytest.raises(Refused) as caught, git_deadline(0.5):
+            await git(tmp_path, "-c", "alias.wait=!exec sleep 1000", "wait")
+    assert caught.value.what == "git did not answer within 0.5 seconds"
+
+
+async def test_what_was_done_although_it_was_late_is_not_refused() -> None:
+    with git_deadline(0):
+        done = "done"
+    await trio.lowlevel.checkpoint()
+    assert done == "done"
+
+
+async def test_deadline_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        with trio.move_on_after(0.5) as theirs:
+            with git_deadline(DEADLINE_S):
+                await git(tmp_path, "-c", "alias.wait=!exec sleep 1000", "wait")
+    assert theirs.cancelled_caught
+
+
+async def test_short_output_comes_whole(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        said = await git_head(tmp_path, "-c", "alias.say=!echo hello", "say", max_bytes=6)
+    assert said == (b"hello\n", True)
+
+
+async def test_endless_output_is_cut_and_git_is_ended(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        said = await git_head(tmp_path, "-c", "alias.say=!exec yes", "say", max_bytes=5)
+    assert said == (b"y\ny\ny", False)
+
+
+async def test_failure_of_a_cut_command_keeps_the_words_of_git(tmp_path: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        with pytest.raises(Refused, match="not a git repository"):
+            await git_head(tmp_path, "rev-parse", max_bytes=5)
+
+
+async def test_many_warnings_do_not_block_the_output(tmp_path: Path) -> None:
+    script = "alias.say=!yes warning | head -c 1000000 >&2; echo done"
+    with trio.fail_after(DEADLINE_S):
+        said = await git_head(tmp_path, "-c", script, "say", max_bytes=100)
+    assert said == (b"done\n", True)
+
+
+async def test_missing_git_is_told_for_cut_commands_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with trio.fail_after(DEADLINE_S):
+        with pytest.raises(Unfit):
+            await git_head(tmp_path, "--version", max_bytes=5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,11 +72,13 @@ def prepare(engine: str, *, folder: Path, root: Path, base_url: str) -> Cli:
 
     The temporary folder is a sibling of the home: below TMPDIR, codex would not start its sandbox.
     Whatever a CLI asks of the outside goes to the scripted model as to a proxy, which counts it
-    as a failure.
+    as a failure. The project is a repository: else they look for one in every folder above it, and
+    claude reads and writes its settings there.
     """
     home, cwd, tmp = root / "home", root / "project", root / "tmp"
     for place in (home, cwd, tmp):
         place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "init", "--quiet", str(cwd)], check=True)
     proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), base_url)
     env = {
         "PATH": os.environ["PATH"],
@@ -121,6 +125,8 @@ name = "scripted"
 base_url = "{base_url}/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_API_KEY"
+request_max_retries = 1
+stream_max_retries = 2
 """,
     )
     return {"SCRIPTED_API_KEY": "scripted"}
@@ -132,7 +138,7 @@ def _setup_opencode(home: Path, base_url: str) -> dict[str, str]:
         "npm": "@ai-sdk/openai-compatible",
         "name": "scripted",
         "options": {"baseURL": f"{base_url}/v1", "apiKey": "scripted"},
-        "models": {"scripted": {"name": "scripted"}},
+        "models": {name: {"name": name} for name in ("scripted", "other")},
     }
     settings = {
         "model": "scripted/scripted",
@@ -160,11 +166,15 @@ def _setup_pi(home: Path, base_url: str) -> dict[str, str]:
         "baseUrl": f"{base_url}/v1",
         "api": "openai-completions",
         "apiKey": "scripted",
-        "models": [{"id": "scripted"}],
+        "models": [{"id": "scripted"}, {"id": "other"}],
     }
     _write(agent / "models.json", json.dumps({"providers": {"scripted": provider}}))
-    default = {"defaultProvider": "scripted", "defaultModel": "scripted"}
-    _write(agent / "settings.json", json.dumps(default))
+    settings = {
+        "defaultProvider": "scripted",
+        "defaultModel": "scripted",
+        "retry": {"maxRetries": 2, "baseDelayMs": 100},
+    }
+    _write(agent / "settings.json", json.dumps(settings))
     return {"PI_OFFLINE": "1"}
 
 
@@ -179,6 +189,15 @@ _SETUP: Mapping[str, Callable[[Path, str], dict[str, str]]] = {
     "opencode": _setup_opencode,
     "pi": _setup_pi,
 }
+
+
+def native_program(launcher: Path) -> Path:
+    """What a launcher runs: a shell in between puts right an environment that is wrong.
+
+    A launcher of more than one word has no native program, and stands for itself.
+    """
+    words: list[str] = re.findall(r'"\$\{0%/\*\}/([^"]+)"', launcher.read_text(encoding="utf-8"))
+    return (launcher.parent / words[0]).resolve() if len(words) == 1 else launcher
 
 
 def thread_of(engine: str, ran: Ran) -> str:

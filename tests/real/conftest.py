@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
 
+from takopi.kit.proc import Keeper, open_keeper
 from tests.real.clis import ENGINES, Cli, prepare
 
-GET_THEM = "TAKOPI_REAL_CLIS=$(scripts/real-clis) scripts/test tests/real"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "real: runs the real CLIs against the scripted model")
+GET_THEM = "scripts/test --real"
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +38,9 @@ def make_cli(cli_folder: Path, tmp_path: Path) -> Callable[[str, str], Cli]:
         return prepare(engine, folder=cli_folder, root=tmp_path, base_url=base_url)
 
     return make
+
+
+@pytest.fixture
+async def keeper() -> AsyncGenerator[Keeper, None]:
+    async with open_keeper(on_lost=lambda: None) as keeper:
+        yield keeper

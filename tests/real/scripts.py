@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.model.script import Call, Fail, Hang, Recall, Rule, Say, Script
 
 # opencode has every thread named by the model.
 NAMES_THREAD = Rule(".", Say("A thread"), system="You are a title generator")
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """In what one CLI differs from the others. `table` is its table in the config for a free hand.
+
+    `other_model` is a name for the config, and what the model's API is then asked for.
+    `shows_steps_begin`, `shows_retries`: what its lines tell while it works. `goes_anywhere`:
+    a thread can be resumed in another folder. `tells_share`: of a resumed thread, what this run
+    used. `names_model`: which model it uses, if nobody chose one. `knows_models`: it refuses a
+    model that it does not know, without asking the API.
+    """
+
+    unknown_thread: str
+    other_model: tuple[str, str]
+    table: Mapping[str, object] = field(default_factory=dict[str, object])
+    shows_steps_begin: bool = True
+    shows_retries: bool = True
+    goes_anywhere: bool = True
+    tells_share: bool = True
+    names_model: bool = True
+    knows_models: bool = False
+
+
+TRAITS: Mapping[str, Traits] = {
+    "claude": Traits(
+        unknown_thread="00000000-0000-4000-8000-000000000000",
+        other_model=("claude-sonnet-4-5", "claude-sonnet-4-5"),
+        table={"allowed_tools": ("Bash", "Write")},
+    ),
+    "codex": Traits(
+        unknown_thread="00000000-0000-7000-8000-000000000000",
+        other_model=("gpt-5.5", "gpt-5.5"),
+        tells_share=False,
+        names_model=False,
+    ),
+    "opencode": Traits(
+        unknown_thread="ses_doesnotexist00000000000000",
+        other_model=("scripted/other", "other"),
+        shows_steps_begin=False,
+        shows_retries=False,
+        goes_anywhere=False,
+        names_model=False,
+        knows_models=True,
+    ),
+    "pi": Traits(
+        unknown_thread="00000000-0000-7000-8000-000000000000",
+        other_model=("scripted/other", "other"),
+        goes_anywhere=False,
+        knows_models=True,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +137,12 @@ API_ERROR = Case(
     answer="",
 )
 
+BROKEN = Case(
+    prompt="BROKEN: try until you give up",
+    rules=(Rule("BROKEN", Fail(500, "the scripted model is ill"), role="user"),),
+    answer="",
+)
+
 FLAKY = Case(
     prompt="FLAKY: try until it works",
     rules=(
@@ -109,6 +168,32 @@ def command(engine: str) -> Case:
             Rule(r"tako-\d+", Recall(r"(tako-\d+)", "It said {}.", role="tool"), role="tool"),
         ),
         answer="It said tako-42.",
+    )
+
+
+def where(engine: str) -> Case:
+    """The folder that commands run in; its name is the answer."""
+    return Case(
+        prompt="WHERE: do your commands run?",
+        rules=(
+            Rule("WHERE", run_command(engine, "echo in:$(pwd):"), role="user"),
+            Rule("in:", Recall(r"in:(/[^:]+):", "{}", role="tool"), role="tool"),
+        ),
+        answer="",
+    )
+
+
+def endless_command(engine: str, seconds: str) -> Case:
+    """A command that outlasts every test; `seconds` marks its process."""
+    return Case(
+        prompt="ENDLESS: run it and wait",
+        # claude refuses a plain sleep.
+        rules=(
+            Rule(
+                "ENDLESS", run_command(engine, f"timeout {seconds} tail -f /dev/null"), role="user"
+            ),
+        ),
+        answer="",
     )
 
 
@@ -150,46 +235,41 @@ def write_twice(engine: str, first: Path, second: Path) -> Case:
 
 # claude alone asks a person.
 
-QUESTION = "Which sea?"
+ECHO = Rule(".", Recall(r"(?s)(.+)", "The tool said: {}", role="tool"), role="tool")
 
-ASK = Case(
-    prompt="ASK: find out which sea I mean",
-    rules=(
-        Rule(
-            "ASK",
-            Call(
-                "AskUserQuestion",
-                {
-                    "questions": [
-                        {
-                            "question": QUESTION,
-                            "header": "Sea",
-                            "multiSelect": False,
-                            "options": [
-                                {"label": "Aegean", "description": "The warm one"},
-                                {"label": "Baltic", "description": "The cold one"},
-                            ],
-                        }
-                    ]
-                },
-            ),
-            role="user",
+
+def command_twice(first: str, second: str) -> Case:
+    """Two commands of claude, one after the other; the answer is what the second came to."""
+    return Case(
+        prompt="TWICE: run two commands",
+        rules=(
+            Rule("TWICE", run_command("claude", first), role="user"),
+            Rule(".", run_command("claude", second), role="tool", times=1),
+            ECHO,
         ),
-        Rule(
-            ".",
-            Recall(r"(Aegean|Baltic)", "You chose {}.", "You chose nothing.", role="tool"),
-            role="tool",
-        ),
-    ),
-    answer="You chose Baltic.",
-)
+        answer="",
+    )
+
+
+def ask(*, several: bool = False) -> Case:
+    """One question of two choices; the answer is what claude made of the person's."""
+    question = {
+        "question": "Which sea?",
+        "header": "Sea",
+        "multiSelect": several,
+        "options": [
+            {"label": "Aegean", "description": "The warm one"},
+            {"label": "Baltic", "description": "The cold one"},
+        ],
+    }
+    return Case(
+        prompt="ASK: find out which sea I mean",
+        rules=(Rule("ASK", Call("AskUserQuestion", {"questions": [question]}), role="user"), ECHO),
+        answer="",
+    )
+
 
 EXIT_PLAN_MODE = Call("ExitPlanMode", {}, kept_back=True)
-
-_AFTER_PLAN = (
-    Rule("(?i)user has approved", Say("I may begin."), role="tool"),
-    Rule(".", Say("I will think again."), role="tool"),
-)
 
 # In plan mode claude names a file for the plan, and shows what the model has put there.
 PLAN = Case(
@@ -207,13 +287,13 @@ PLAN = Case(
             role="user",
         ),
         Rule("File created", EXIT_PLAN_MODE, role="tool", times=1),
-        *_AFTER_PLAN,
+        ECHO,
     ),
-    answer="I may begin.",
+    answer="",
 )
 
 PLAN_UNWRITTEN = Case(
     prompt="PROPOSE: a plan, please",
-    rules=(Rule("PROPOSE", EXIT_PLAN_MODE, role="user"), *_AFTER_PLAN),
-    answer="I may begin.",
+    rules=(Rule("PROPOSE", EXIT_PLAN_MODE, role="user"), ECHO),
+    answer="",
 )

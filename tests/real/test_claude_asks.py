@@ -1,163 +1,151 @@
+"""What claude asks of a person, through takopi's engine: claude alone asks."""
+
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trio
 
-from tests.model.server import serve_model
-from tests.real.clis import RUN_S, Cli
-from tests.real.scripts import (
-    ASK,
-    PLAN,
-    PLAN_UNWRITTEN,
-    QUESTION,
-    Case,
-    script_of,
-    write,
-    write_twice,
-)
+from takopi.core.events import Answer, Question
+from takopi.core.ports import EngineLimits
+from takopi.kit.proc import Keeper
+from tests.real.engines import MakeCli, Person, Player, Ran
+from tests.real.scripts import PLAN, PLAN_UNWRITTEN, Case, ask, command_twice, write, write_twice
 
 pytestmark = pytest.mark.real
 
-MakeCli = Callable[[str, str], Cli]
-Decide = Callable[[dict[str, Any]], dict[str, Any]]
+TWICE = command_twice("touch one.txt", "touch two.txt")
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """What claude asked of the person, and the answer it came to."""
-
-    asks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    answers: list[str] = field(default_factory=list[str])
+@pytest.fixture
+def claude(make_cli: MakeCli, keeper: Keeper) -> Player:
+    """As it is when nothing is configured: every tool that changes something is asked for."""
+    return Player("claude", make_cli, keeper)
 
 
-async def _talk(make_cli: MakeCli, case: Case, *options: str, decide: Decide) -> Talk:
-    """Run `case` two ways, as a person who decides every ask at once."""
-    talk = Talk()
-    options = (
-        *("--input-format", "stream-json", "--permission-prompt-tool", "stdio"),
-        *options,
-    )
-    with trio.fail_after(RUN_S):
-        async with serve_model(script_of(case)) as model, trio.open_nursery() as nursery:
-            cli = make_cli("claude", model.base_url)
-            run = partial(
-                trio.run_process,
-                cli.argv(*options),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=cli.cwd,
-                env=cli.env,
-            )
-            process: trio.Process = await nursery.start(run)
-            await _converse(process, case.prompt, talk=talk, decide=decide)
-    return talk
+def commands_ok(ran: Ran) -> list[bool | None]:
+    return [step.ok for step in ran.actions("command") if step.phase == "completed"]
 
 
-async def _converse(process: trio.Process, prompt: str, *, talk: Talk, decide: Decide) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    async def tell(line: dict[str, Any]) -> None:
-        assert process.stdin is not None
-        await process.stdin.send_all(json.dumps(line).encode() + b"\n")
-
-    await tell({
-        "type": "control_request",
-        "request_id": "hello",
-        "request": {"subtype": "initialize", "hooks": None},
-    })
-    await tell({"type": "user", "message": {"role": "user", "content": prompt}})
-    unread = b""
-    async for some in process.stdout:
-        *lines, unread = (unread + some).split(b"\n")
-        for line in map(json.loads, lines):
-            if line["type"] == "control_request":
-                talk.asks.append(line["request"])
-                reply = {
-                    "subtype": "success",
-                    "request_id": line["request_id"],
-                    "response": decide(line["request"]),
-                }
-                await tell({"type": "control_response", "response": reply})
-            elif line["type"] == "result":
-                talk.answers.append(line["result"])
-                await process.stdin.aclose()
-
-
-def _allow(ask: dict[str, Any]) -> dict[str, Any]:
-    return {"behavior": "allow", "updatedInput": ask["input"]}
-
-
-def _deny(_ask: dict[str, Any]) -> dict[str, Any]:
-    return {"behavior": "deny", "message": "a person said no"}
-
-
-async def test_an_allowed_write_happens(make_cli: MakeCli, tmp_path: Path) -> None:
-    path = tmp_path / "project" / "out.txt"
-    talk = await _talk(make_cli, write("claude", path), decide=_allow)
-    assert [ask["tool_name"] for ask in talk.asks] == ["Write"]
-    assert path.read_text() == "eight arms"
-
-
-async def test_a_denied_write_does_not_happen(make_cli: MakeCli, tmp_path: Path) -> None:
-    path = tmp_path / "project" / "out.txt"
-    talk = await _talk(make_cli, write("claude", path), decide=_deny)
-    assert talk.answers == ["The tool has answered."]
-    assert not path.exists()
-
-
-async def test_each_write_is_asked_for_once_allowed_alone(
-    make_cli: MakeCli, tmp_path: Path
+async def test_an_allowed_command_runs_and_the_next_is_asked_for_again(
+    claude: Player, tmp_path: Path
 ) -> None:
-    first, second = tmp_path / "project" / "one.txt", tmp_path / "project" / "two.txt"
-    talk = await _talk(make_cli, write_twice("claude", first, second), decide=_allow)
-    assert len(talk.asks) == 2
+    person = Person(Answer("allow"))
+    ran = await claude.play(TWICE, person=person)
+    assert [(ask.kind, ask.tool, ask.target, ask.for_thread) for ask in person.asked] == [
+        ("approval", "Bash", "touch one.txt", True),
+        ("approval", "Bash", "touch two.txt", True),
+    ]
+    assert commands_ok(ran) == [True, True]
+    assert (tmp_path / "project" / "one.txt").exists()
+    assert (tmp_path / "project" / "two.txt").exists()
+
+
+async def test_allowed_for_the_thread_the_second_command_is_not_asked_for(
+    claude: Player, tmp_path: Path
+) -> None:
+    person = Person(Answer("allow_thread"))
+    ran = await claude.play(TWICE, person=person)
+    assert [ask.target for ask in person.asked] == ["touch one.txt"]
+    assert commands_ok(ran) == [True, True]
+    assert (tmp_path / "project" / "two.txt").exists()
+
+
+async def test_what_is_allowed_for_the_thread_is_not_written_into_the_project(
+    claude: Player, tmp_path: Path
+) -> None:
+    # For this one, claude itself offers a rule in the project's settings.
+    person = Person(Answer("allow_thread"))
+    await claude.play(command_twice("python3 x.py", "python3 x.py"), person=person)
+    assert [ask.target for ask in person.asked] == ["python3 x.py"]
+    assert [path.name for path in (tmp_path / "project").iterdir()] == [".git"]
+
+
+async def test_a_denied_command_does_not_run_and_the_model_hears_why(
+    claude: Player, tmp_path: Path
+) -> None:
+    person = Person(Answer("deny", reason="too wet today"))
+    ran = await claude.play(TWICE, person=person)
+    assert commands_ok(ran) == [False, False]
+    assert ran.completed.answer == "The tool said: too wet today"
+    assert not (tmp_path / "project" / "one.txt").exists()
+
+
+async def test_an_ask_that_nobody_answers_is_denied_at_its_deadline(
+    claude: Player, tmp_path: Path
+) -> None:
+    ran = await claude.play(TWICE, person=Person(), limits=EngineLimits(ask_s=0.2))
+    assert commands_ok(ran) == [False, False]
+    assert ran.completed.answer == "The tool said: deny, nobody answered"
+    assert not (tmp_path / "project" / "one.txt").exists()
+
+
+async def test_a_write_is_shown_before_it_is_allowed(claude: Player, tmp_path: Path) -> None:
+    path = tmp_path / "project" / "out.txt"
+    person = Person(Answer("allow"))
+    await claude.play(write("claude", path), person=person)
+    assert [(ask.tool, ask.target, ask.preview) for ask in person.asked] == [
+        ("Write", "out.txt", "+eight arms")
+    ]
+    assert path.read_text(encoding="utf-8") == "eight arms"
 
 
 async def test_allowed_for_the_thread_the_second_write_is_not_asked_for(
-    make_cli: MakeCli, tmp_path: Path
+    claude: Player, tmp_path: Path
 ) -> None:
-    def allow_for_thread(ask: dict[str, Any]) -> dict[str, Any]:
-        return {**_allow(ask), "updatedPermissions": ask["permission_suggestions"]}
-
     first, second = tmp_path / "project" / "one.txt", tmp_path / "project" / "two.txt"
-    talk = await _talk(make_cli, write_twice("claude", first, second), decide=allow_for_thread)
-    assert len(talk.asks) == 1
-    assert (first.read_text(), second.read_text()) == ("eight arms", "three hearts")
+    person = Person(Answer("allow_thread"))
+    await claude.play(write_twice("claude", first, second), person=person)
+    assert [ask.target for ask in person.asked] == ["one.txt"]
+    assert second.read_text(encoding="utf-8") == "three hearts"
 
 
-async def test_the_answer_to_a_question_reaches_the_model(make_cli: MakeCli) -> None:
-    def choose_baltic(ask: dict[str, Any]) -> dict[str, Any]:
-        updated = {**ask["input"], "answers": {QUESTION: "Baltic"}}
-        return {"behavior": "allow", "updatedInput": updated}
+@pytest.mark.parametrize(
+    ("several", "reply", "told"),
+    [
+        (False, ("Baltic",), '"Which sea?"="Baltic"'),
+        (True, ("Aegean", "Baltic"), '"Which sea?"="Aegean, Baltic"'),
+        (False, ("the one with “kelp”",), '"Which sea?"="the one with “kelp”"'),
+    ],
+    ids=["one", "several", "typed"],
+)
+async def test_the_answer_to_a_question_reaches_the_model(
+    claude: Player, several: bool, reply: tuple[str, ...], told: str
+) -> None:
+    person = Person(Answer("allow", replies=(reply,)))
+    ran = await claude.play(ask(several=several), person=person)
+    (asked,) = person.asked
+    (question,) = asked.questions
+    assert asked.kind == "question"
+    assert isinstance(question, Question)
+    assert (question.text, question.header, question.several) == ("Which sea?", "Sea", several)
+    assert [choice.label for choice in question.choices] == ["Aegean", "Baltic"]
+    assert told in ran.completed.answer
 
-    talk = await _talk(make_cli, ASK, decide=choose_baltic)
-    assert [ask["tool_name"] for ask in talk.asks] == ["AskUserQuestion"]
-    assert talk.answers == [ASK.answer]
+
+async def test_a_question_that_is_not_answered_is_told_so(claude: Player) -> None:
+    ran = await claude.play(ask(), person=Person(Answer("deny")))
+    assert ran.completed.answer == "The tool said: The user did not answer."
 
 
 @pytest.mark.parametrize(
     ("case", "shown"),
-    [(PLAN, "1. Swim.\n2. Rest.\n"), (PLAN_UNWRITTEN, None)],
+    [(PLAN, "1. Swim.\n2. Rest.\n"), (PLAN_UNWRITTEN, "")],
     ids=["written", "unwritten"],
 )
 async def test_an_approved_plan_lets_the_model_begin(
-    make_cli: MakeCli, case: Case, shown: str | None
+    claude: Player, case: Case, shown: str
 ) -> None:
-    talk = await _talk(make_cli, case, "--permission-mode", "plan", decide=_allow)
-    assert [ask["tool_name"] for ask in talk.asks] == ["ExitPlanMode"]
-    assert talk.asks[0]["input"].get("plan") == shown
-    assert talk.answers == [PLAN.answer]
+    person = Person(Answer("allow"))
+    ran = await claude.play(case, person=person, permission_mode="plan")
+    assert [(ask.kind, ask.tool, ask.plan) for ask in person.asked] == [
+        ("approval", "ExitPlanMode", shown)
+    ]
+    assert "User has approved" in ran.completed.answer
 
 
-async def test_a_refused_plan_is_thought_over(make_cli: MakeCli) -> None:
-    talk = await _talk(make_cli, PLAN, "--permission-mode", "plan", decide=_deny)
-    assert talk.answers == ["I will think again."]
+@pytest.mark.parametrize("case", [PLAN, PLAN_UNWRITTEN], ids=["written", "unwritten"])
+async def test_a_plan_is_sent_back_with_what_is_to_change(claude: Player, case: Case) -> None:
+    person = Person(Answer("deny", reason="swim less"))
+    ran = await claude.play(case, person=person, permission_mode="plan")
+    assert ran.completed.answer == ("The tool said: The user asks for a revised plan: swim less")

@@ -12,7 +12,8 @@ from tests.real.clis import ENGINES
 from tests.real.registry import Registry, serve_registry
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "real-clis"
-Install = Callable[[], subprocess.CompletedProcess[str]]
+TEST = SCRIPT.with_name("test")
+Install = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -27,10 +28,11 @@ def registry() -> Generator[Registry]:
 def install(registry: Registry, tmp_path: Path) -> Install:
     """Runs the script against whatever `registry.url` says, with nothing of this machine's npm."""
 
-    def run() -> subprocess.CompletedProcess[str]:
+    def run(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(SCRIPT)],
+            command or [str(SCRIPT)],
             env={
+                **env,
                 "PATH": os.environ["PATH"],
                 "HOME": str(tmp_path / "home"),
                 "TAKOPI_CLI_CACHE": str(tmp_path / "cache"),
@@ -143,3 +145,34 @@ def test_a_registry_that_nobody_serves_is_told_apart(install: Install, registry:
     done = install()
     assert done.returncode == 75
     assert "the registry did not answer (ECONNREFUSED, 3 tries)" in done.stderr
+
+
+@pytest.mark.parametrize("ci", [{}, {"CI": "true"}], ids=["here", "in CI"])
+def test_a_test_run_is_skipped_aloud_when_the_registry_stays_away(
+    install: Install, registry: Registry, ci: dict[str, str]
+) -> None:
+    registry.silent_for = 1000
+    done = install(str(TEST), "--real", "--collect-only", **ci)
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert done.stdout.startswith("SKIPPED tests/real: the registry did not answer")
+
+
+@pytest.mark.parametrize(
+    ("ci", "code"), [({}, 0), ({"CI": "true"}, 1)], ids=["skipped here", "failed in CI"]
+)
+def test_a_test_run_without_a_package_is_a_failure_only_in_ci(
+    install: Install, registry: Registry, ci: dict[str, str], code: int
+) -> None:
+    registry.missing = "opencode-ai"
+    done = install(str(TEST), "--real", "--collect-only", **ci)
+    assert done.returncode == code
+    assert ("SKIPPED tests/real" in done.stdout) is (code == 0)
+    assert "the registry does not give --omit=optional opencode-ai@" in done.stderr
+
+
+def test_a_test_run_hands_its_arguments_on(install: Install) -> None:
+    args = ["--collect-only", "-q", "-n0", "tests/real/test_installer.py", "-k", "hands_its"]
+    done = install(str(TEST), "--real", *args)
+    assert done.returncode == 0, done
+    assert "test_a_test_run_hands_its_arguments_on" in done.stdout
+    assert "1/" in done.stdout

@@ -18,6 +18,7 @@ from tests.real.scripts import (
     RECALL,
     REMEMBER,
     SLOW,
+    TRAITS,
     Case,
     command,
     failing_command,
@@ -35,12 +36,6 @@ FREE_HAND = {
     "codex": ("-s", "danger-full-access"),
     "opencode": (),
     "pi": (),
-}
-BAD_THREAD = {
-    "claude": "00000000-0000-4000-8000-000000000000",
-    "codex": "00000000-0000-7000-8000-000000000000",
-    "opencode": "ses_doesnotexist00000000000000",
-    "pi": "00000000-0000-7000-8000-000000000000",
 }
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
@@ -123,7 +118,7 @@ async def test_an_unknown_thread_is_an_error_before_the_model_is_asked(
     with trio.fail_after(RUN_S):
         async with serve_model(script_of(PLAIN)) as model:
             cli = make_cli(engine, model.base_url)
-            ran = await cli.run(PLAIN.prompt, resume=BAD_THREAD[engine])
+            ran = await cli.run(PLAIN.prompt, resume=TRAITS[engine].unknown_thread)
     assert ran.code == 1
     assert model.conversations == []
 

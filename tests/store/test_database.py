@@ -276,6 +276,30 @@ async def test_a_stop_does_not_wait_for_a_disk_that_hangs(path: Path) -> None:
     assert told == ["the disk did not answer: this may be written, or not"]
 
 
+async def test_a_disk_that_answers_after_the_close_still_gets_the_write_whole(path: Path) -> None:
+    gate, committed = Gate(1), threading.Event()
+
+    async def write(db: Database) -> None:
+        with pytest.raises(StoreFailed):
+            await db.write(gate)
+
+    with trio.fail_after(60):
+        async with (
+            open_database(path, steps=STEPS, on_commit=committed.set, stop_s=0.05) as db,
+            trio.open_nursery() as nursery,
+            trio.open_nursery() as service,
+        ):
+            await service.start(db.serve)
+            nursery.start_soon(write, db)
+            await gate.reached()
+            service.cancel_scope.cancel()
+        gate.go.set()
+        assert await trio.to_thread.run_sync(committed.wait, 30)
+    async with served(path) as db:
+        assert db.set_aside is None
+        assert await db.read(values) == [1]
+
+
 async def test_a_store_that_is_not_served_refuses_at_once(path: Path) -> None:
     with trio.fail_after(60):
         async with open_database(path, steps=STEPS) as db:
@@ -349,6 +373,24 @@ async def test_a_change_that_ends_the_transaction_confirms_nothing(path: Path) -
             await db.write(lambda conn: conn.rollback())
         await db.write(insert(1))
         assert await db.read(values) == [1]
+
+
+async def test_a_commit_that_fails_confirms_nothing_and_the_next_one_is_made(path: Path) -> None:
+    def point_to_nothing(conn: sqlite3.Connection) -> None:
+        conn.execute("INSERT INTO child VALUES (77)")
+
+    child = "CREATE TABLE child (x INTEGER REFERENCES t (x) DEFERRABLE INITIALLY DEFERRED) STRICT"
+    with trio.fail_after(60):
+        async with (
+            open_database(path, steps=(*STEPS, (child,))) as db,
+            trio.open_nursery() as nursery,
+        ):
+            await nursery.start(db.serve)
+            with pytest.raises(StoreFailed, match="FOREIGN KEY constraint failed"):
+                await db.write(point_to_nothing)
+            await db.write(insert(1))
+            assert await db.read(values) == [1]
+            nursery.cancel_scope.cancel()
 
 
 async def test_a_lock_of_another_process_fails_the_write_and_not_the_store(path: Path) -> None:

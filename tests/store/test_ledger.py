@@ -209,3 +209,36 @@ def test_a_run_knows_who_tried_it_again(conn: sqlite3.Connection) -> None:
     again = ledger.add(conn, NewRun(CHAT, "x", CLAUDE, retry_of=run_id), now_ms=1)
 
     assert ledger.retried_as(conn, run_id) == again.id
+
+
+def test_a_waiting_run_adopts_the_thread_it_waited_for(conn: sqlite3.Connection) -> None:
+    run_id = queue_run(conn)
+    ledger.adopt_thread(conn, run_id, TOKEN)
+    assert found(conn, run_id).thread == TOKEN
+    assert threads.thread_of(conn, message(1)) == TOKEN
+
+
+def test_a_run_that_has_begun_or_has_a_thread_adopts_none(conn: sqlite3.Connection) -> None:
+    begun = start_run(conn)
+    ledger.adopt_thread(conn, begun, TOKEN)
+    assert found(conn, begun).thread is None
+    other = ResumeToken(CLAUDE, "other")
+    waiting = queue_run(conn, prompt_message=2)
+    ledger.adopt_thread(conn, waiting, other)
+    ledger.adopt_thread(conn, waiting, TOKEN)
+    assert found(conn, waiting).thread == other
+
+
+def test_a_thread_of_another_engine_is_not_adopted(conn: sqlite3.Connection) -> None:
+    run_id = queue_run(conn)
+    ledger.adopt_thread(conn, run_id, ResumeToken(EngineId("pi"), "x"))
+    assert found(conn, run_id).thread is None
+
+
+def test_the_first_run_of_a_thread_began_it(conn: sqlite3.Connection) -> None:
+    first, second = start_run(conn), start_run(conn, prompt_message=2)
+    for run_id in (first, second):
+        ledger.set_thread(conn, run_id, TOKEN, now_ms=3000)
+    assert ledger.began_thread(conn, found(conn, first))
+    assert not ledger.began_thread(conn, found(conn, second))
+    assert ledger.began_thread(conn, found(conn, queue_run(conn, prompt_message=3)))

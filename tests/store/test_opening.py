@@ -78,6 +78,21 @@ def test_every_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
     assert names == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
 
 
+def test_the_name_of_a_new_file_is_on_the_disk_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, int]] = []
+    path = tmp_path / "state.db"
+
+    def note(fd: int) -> None:
+        synced.append((Path(f"/proc/self/fd/{fd}").readlink(), path.stat().st_size))
+
+    monkeypatch.setattr(os, "fsync", note)
+    make(path)
+
+    assert synced == [(tmp_path, 0)]
+
+
 def test_a_file_that_others_can_read_is_made_private(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     make(path)

@@ -195,3 +195,34 @@ def test_due_names_each_chat_whose_next_send_waits(conn: sqlite3.Connection) -> 
     take(conn, chat=busy)
 
     assert outbox.due(conn) == (Due(OTHER, 0), Due(CHAT, 7000))
+
+
+def ask(conn: sqlite3.Connection, run_id: RunId, key: str) -> SendId:
+    return outbox.add(
+        conn, CHAT, kind="question", payload=b"?", now_ms=1, run_id=run_id, dedupe_key=key
+    )
+
+
+def test_a_message_of_a_run_knows_its_key(conn: sqlite3.Connection) -> None:
+    run_id = start_run(conn)
+    ask(conn, run_id, "ask:1")
+    outbox.confirm(conn, take(conn).id, message_id=60, now_ms=1)
+    assert outbox.key_of(conn, run_id, message_id=60) == "ask:1"
+    assert outbox.key_of(conn, run_id, message_id=61) is None
+
+
+def test_a_question_that_is_closed_tells_its_message_once(conn: sqlite3.Connection) -> None:
+    run_id = start_run(conn)
+    ask(conn, run_id, "ask:1")
+    outbox.confirm(conn, take(conn).id, message_id=60, now_ms=1)
+    assert outbox.open_questions(conn, run_id) == (("ask:1", b"?"),)
+    assert outbox.close_question(conn, "ask:1", now_ms=2) == 60
+    assert outbox.close_question(conn, "ask:1", now_ms=2) is None
+    assert outbox.open_questions(conn, run_id) == ()
+
+
+def test_a_question_that_nobody_needs_is_not_sent(conn: sqlite3.Connection) -> None:
+    run_id = start_run(conn)
+    ask(conn, run_id, "ask:1")
+    assert outbox.close_question(conn, "ask:1", now_ms=2) is None
+    assert outbox.take_next(conn, CHAT, now_ms=5000) is None

@@ -17,7 +17,7 @@ from msgspec import Raw
 from takopi.core.events import Answer, Ask, Choice, Question
 from takopi.engines.claude.schema import Request, decode_object, decode_questions
 from takopi.engines.claude.tools import PLAN_TOOL, QUESTION_TOOL, target_of
-from takopi.engines.wording import shorten
+from takopi.engines.wording import shorten, visible
 
 PREVIEW_CHARS = 1500
 REASON_CHARS = 300
@@ -26,19 +26,6 @@ DENIED = "The user denied this."
 UNANSWERED = "The user did not answer."
 REVISE = "The user does not approve this plan yet. Ask what to change."
 
-_INVISIBLE = (
-    *range(0x09),
-    *range(0x0B, 0x20),
-    *range(0x7F, 0xA0),
-    0xAD,
-    0x61C,
-    *range(0x200B, 0x2010),
-    *range(0x2028, 0x202F),
-    *range(0x2060, 0x2070),
-    0xFEFF,
-    *range(0xE0000, 0xE0080),
-)
-_SPELLED_OUT = {code: f"\\u{code:04x}" for code in _INVISIBLE}
 _SESSION = Raw(b'"session"')
 
 
@@ -70,8 +57,16 @@ def open_ask(
         target=visible(target_of(arguments, cwd)),
         preview=_preview(request, arguments),
         for_thread=bool(pending.suggestions),
+        grant=_grant(pending),
     )
     return ask, pending
+
+
+def _grant(pending: Pending) -> str:
+    """The permission that is offered, as text; claude knows it only until its process ends."""
+    if not pending.suggestions:
+        return ""
+    return msgspec.json.encode(pending.suggestions, order="sorted").decode()
 
 
 def answer_ask(ask: Ask, answer: Answer, pending: Pending) -> bytes:
@@ -100,11 +95,6 @@ def respond(request_id: str, response: object) -> bytes:
 def respond_error(request_id: str, error: str) -> bytes:
     """The line that refuses a control request, so that claude does not wait for it."""
     return _control_response({"subtype": "error", "request_id": request_id, "error": error})
-
-
-def visible(text: str) -> str:
-    """`text` with every character spelled out that could hide or reorder the rest."""
-    return text.translate(_SPELLED_OUT)
 
 
 def clip(text: str, limit: int) -> str:

@@ -21,22 +21,6 @@ _MODES: dict[PermissionMode, str] = {
 _API_KEY = "ANTHROPIC_API_KEY"
 # With it the CLI says when it is idle: a result alone does not tell, while subagents go on.
 _STATE_EVENTS = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
-# What claude tells its own children: a takopi started from a claude session must not pass on that
-# session's identity, its socket or its effort.
-_PARENT_SESSION = frozenset({
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_EXECPATH",
-    "CLAUDE_CODE_MESSAGING_SOCKET",
-    "CLAUDE_CODE_MESSAGING_TOKEN",
-    "CLAUDE_CODE_SESSION_ATTENDED",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_EFFORT",
-    "CLAUDE_PID",
-})
 
 
 class ClaudeSettings(EngineSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,8 +52,8 @@ def build_argv(settings: ClaudeSettings, job: EngineJob) -> list[str]:
 
 
 def build_environ(settings: ClaudeSettings, env: dict[str, str]) -> dict[str, str]:
-    """`env` without what belongs to another session; what the settings name stays."""
-    dropped = _PARENT_SESSION if settings.use_api_billing else _PARENT_SESSION | {_API_KEY}
+    """`env` without a key that is not to pay; what the settings name stays."""
+    dropped: set[str] = set() if settings.use_api_billing else {_API_KEY}
     kept = {name: env[name] for name in env if name in settings.env or name not in dropped}
     return kept if _STATE_EVENTS in settings.env else kept | {_STATE_EVENTS: "1"}
 

@@ -36,14 +36,13 @@ from takopi.engines.claude.schema import (
 from takopi.engines.claude.tools import Call, describe_call, describe_outcome
 from takopi.engines.spec import Finished, Reply, Said, Withdrawn
 from takopi.engines.spending import add_usage
+from takopi.engines.tools import keep_call
 from takopi.engines.wording import DETAIL_CHARS, shorten
 
 if TYPE_CHECKING:
     from takopi.engines.claude.spec import ClaudeSettings
 
 CLAUDE = EngineId("claude")
-# Far more than a model calls at once: only a stream that never returns results gets there.
-MAX_OPEN_CALLS = 500
 
 _LIMITS = {
     "five_hour": "5-hour limit",
@@ -202,9 +201,7 @@ class ClaudeDialect:
     def _tool_use(self, block: Block, call_id: str) -> Iterator[Said]:
         yield from self._show_text()
         call = self._describe(block)
-        if len(self._calls) >= MAX_OPEN_CALLS:
-            del self._calls[next(iter(self._calls))]
-        self._calls[call_id] = call
+        keep_call(self._calls, call_id, call)
         yield Action(call_id, call.kind, call.title, "started")
 
     def _subagent_step(self, block: Block, parent_id: str) -> Iterator[Said]:

@@ -55,6 +55,7 @@ class FinishPart(msgspec.Struct, frozen=True):
 class ErrorData(msgspec.Struct, frozen=True, rename="camel"):
     message: str | None = None
     status_code: int | None = None
+    ref: str | None = None
 
 
 class ErrorCause(msgspec.Struct, frozen=True):

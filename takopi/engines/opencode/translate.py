@@ -27,6 +27,7 @@ LOGIN = "opencode auth login"
 
 _LOST = re.compile(r"(?i)session not found")
 _REFUSED = re.compile(r"permission requested: (.+?);? auto-rejecting")
+_LOGGED = re.compile(r"(?m)^timestamp=\S+ level=.*$")
 
 
 class OpencodeDialect(OneWay):
@@ -41,7 +42,7 @@ class OpencodeDialect(OneWay):
         self._unshown: list[schema.TextPart] = []
         self._stop_reason = ""
         self._failed_step = ""
-        self._failure: str | None = None
+        self._failure: schema.ErrorCause | None = None
         self._usage = Usage()
 
     def opening(self) -> bytes:
@@ -64,7 +65,7 @@ class OpencodeDialect(OneWay):
             case schema.StepFinish():
                 return *started, *self._finish(said.part)
             case schema.Error():
-                self._failure = _cause(said.error)
+                self._failure = said.error
             case schema.Head():
                 pass
         return started
@@ -139,9 +140,10 @@ class OpencodeDialect(OneWay):
         if lost:
             return explain_lost_thread("opencode")
         if self._failure is not None:
-            return with_login(explain_failure("opencode", self._failure), LOGIN)
+            return with_login(explain_failure("opencode", _cause(self._failure, stderr)), LOGIN)
         if code != 0 or not self._stop_reason:
-            return with_login(explain_exit("opencode", code, stderr=stderr), LOGIN)
+            words = _LOGGED.sub("", stderr)
+            return with_login(explain_exit("opencode", code, stderr=words), LOGIN)
         if self._stop_reason == "tool-calls" and (refused := _REFUSED.search(stderr)):
             # It ends the run with code 0 and without a word.
             return (
@@ -153,8 +155,12 @@ class OpencodeDialect(OneWay):
         return None
 
 
-def _cause(error: schema.ErrorCause) -> str:
+def _cause(error: schema.ErrorCause, stderr: str) -> str:
     data = error.data or schema.ErrorData()
+    # "Check server logs for details", says the line, and gives the number of the entry.
+    entry = rf'\bref={re.escape(data.ref)} error="(?:\w+: )?((?:[^"\\]|\\.)+)"' if data.ref else ""
+    if entry and (logged := re.search(entry, stderr)):
+        return logged[1].replace("\\n", " ").replace('\\"', '"')
     message = data.message or error.name
     return f"{message} ({data.status_code})" if data.status_code else message
 

@@ -12,7 +12,7 @@ from takopi.engines.oneway import OneWay, prompt_after_system
 from takopi.engines.pi import schema
 from takopi.engines.spec import Said
 from takopi.engines.spending import add_counts, add_usage
-from takopi.engines.tools import describe_call
+from takopi.engines.tools import describe_call, keep_call
 from takopi.engines.wording import (
     explain_exit,
     explain_failure,
@@ -67,7 +67,7 @@ class PiDialect(OneWay):
                 return self._hear(message) if message.role == "assistant" else ()
             case schema.ToolStart(call_id, name, args):
                 call = describe_call(name, args, cwd=self._job.cwd)
-                self._calls[call_id] = call
+                keep_call(self._calls, call_id, call)
                 return (Action(call_id, *call, phase="started"),)
             case schema.ToolEnd() as ended:
                 return (self._step(ended),)

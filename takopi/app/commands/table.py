@@ -1,0 +1,23 @@
+"""The commands of the chat by name: what the menu, the help and the config's rules are made of."""
+
+from __future__ import annotations
+
+DESCRIPTIONS: dict[str, str] = {
+    "help": "what can be typed",
+    "status": "how takopi is",
+    "runs": "the last runs",
+    "cancel": "stop a run; as a reply, that one",
+    "new": "begin a new conversation here",
+    "ctx": "show, set or clear the project of this chat",
+    "topic": "make a topic for a project and a branch",
+    "agent": "choose the engine of this chat",
+    "model": "choose the model of this chat",
+    "trigger": "in groups: answer all messages, or only those to me",
+    "worktrees": "list the worktrees of a project",
+}
+"""In the order in which they are shown."""
+
+HIDDEN = frozenset({"start"})
+"""Commands that a chat sends by itself."""
+
+NAMES = frozenset(DESCRIPTIONS) | HIDDEN

@@ -1,0 +1,1 @@
+"""The demo engine's own process: standard library only, and few of its modules, to start fast."""
