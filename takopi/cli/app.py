@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from takopi.cli import config, init
 from takopi.cli.errors import ending
+from takopi.core.errors import Refused
+
+
+class _Commands(TyperGroup):
+    """The commands, and every engine as one: `takopi codex` runs with codex as the default."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        known = super().get_command(ctx, cmd_name)
+        if known is not None or cmd_name not in _engines():
+            return known
+        run = partial(_run_daemon, ctx, engine=cmd_name)
+        return TyperCommand(cmd_name, callback=run, help=f"Run with {cmd_name} as the default.")
+
 
 app = typer.Typer(
-    help="Your coding agents in your pocket.",
+    cls=_Commands,
+    help="Your coding agents in your pocket. Without a command, takopi runs.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -24,9 +40,13 @@ def takopi(
     context: typer.Context,
     *,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    # Read from the context, where the command of an engine finds it as well.
+    verbose: Annotated[  # ruff: ignore[unused-function-argument]
+        bool, typer.Option("--verbose", "-v", help="Log what happens, not only what goes wrong.")
+    ] = False,
     # Taken out of argv by `run`, so that it may stand anywhere; declared for the help.
     debug: Annotated[  # ruff: ignore[unused-function-argument]
-        bool, typer.Option("--debug", help="Show the traceback of an error.")
+        bool, typer.Option("--debug", help="Log everything, and show the traceback of an error.")
     ] = False,
 ) -> None:
     """Answer what is asked of takopi as a whole."""
@@ -35,7 +55,7 @@ def takopi(
 
         typer.echo(f"takopi {__version__}")
     elif context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        _run_daemon(context, engine=None)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -45,4 +65,29 @@ def run(argv: Sequence[str]) -> int:
     debug = "--debug" in options
     if debug:
         args.remove("--debug")
-    return ending(lambda: app(args=args, prog_name="takopi", standalone_mode=False), debug=debug)
+    return ending(partial(_call, args, debug=debug), debug=debug)
+
+
+def _call(args: list[str], *, debug: bool) -> object:
+    """Let Typer do its work, and say in our words what it has to complain of."""
+    try:
+        return app(args=args, prog_name="takopi", standalone_mode=False, obj={"debug": debug})
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = "takopi" if context is None else context.command_path
+        way_out = f"`{command} --help` shows what can be typed"
+        raise Refused(error.format_message(), way_out=way_out) from error
+
+
+def _run_daemon(context: typer.Context, *, engine: str | None) -> None:
+    from takopi.cli.run import run
+
+    run(engine=engine, verbose=context.params["verbose"], debug=context.obj["debug"])
+
+
+def _engines() -> frozenset[str]:
+    from takopi.cli.names import known_names
+
+    return frozenset(known_names().engines)

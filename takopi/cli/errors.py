@@ -7,8 +7,6 @@ import sys
 import traceback
 from collections.abc import Callable
 
-import typer
-
 from takopi.core.errors import ConfigInvalid, TakopiError
 
 DONE = 0
@@ -26,8 +24,8 @@ def ending(command: Callable[[], object], *, debug: bool) -> int:
         # Whoever read our output has had enough; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USER
-    except (KeyboardInterrupt, typer.Abort):
-        typer.echo("stopped", err=True)
+    except KeyboardInterrupt:
+        _say("stopped")
         return ABORTED
     # The last door: a person gets a sentence, not a stack.
     except Exception as error:  # ruff: ignore[blind-except]
@@ -47,14 +45,9 @@ def report(error: Exception) -> int:
             tell_error(f"the config has {len(error.problems)} problems")
             for problem in error.problems:
                 way_out = f" ({problem.way_out})" if problem.way_out else ""
-                typer.echo(f"  {_joined(problem.key, problem.what)}{way_out}", err=True)
+                _say(f"  {_joined(problem.key, problem.what)}{way_out}")
         case TakopiError():
             tell_error(error.what, error.way_out)
-        case typer.TyperException():
-            context = getattr(error, "ctx", None)
-            command = "takopi" if context is None else context.command_path
-            tell_error(error.format_message(), f"`{command} --help` shows what can be typed")
-            return USER
         case OSError():
             named = f"{error.filename}: " if error.filename else ""
             tell_error(f"{named}{error.strerror or error}")
@@ -70,14 +63,18 @@ def report(error: Exception) -> int:
 
 def tell_error(what: str, way_out: str = "") -> None:
     """One sentence on stderr, and under it the way out."""
-    typer.echo(f"{_red('error:')} {what}", err=True)
+    _say(f"{_red('error:')} {what}")
     if way_out:
-        typer.echo(f"  {way_out}", err=True)
+        _say(f"  {way_out}")
 
 
 def hint(text: str) -> None:
     """Something worth knowing that is no error."""
-    typer.echo(f"hint: {text}", err=True)
+    _say(f"hint: {text}")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def _joined(key: str, what: str) -> str:

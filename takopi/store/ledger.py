@@ -74,10 +74,8 @@ def add(conn: sqlite3.Connection, new: NewRun, *, now_ms: int) -> Run:
     """
     if new.thread is not None and new.thread.engine != new.engine:
         raise ValueError(f"a thread of {new.thread.engine} cannot go on in {new.engine}")
-    if new.inbox_id is not None:
-        row = conn.execute("SELECT id FROM runs WHERE inbox_id = ?", (new.inbox_id,)).fetchone()
-        if row is not None:
-            raise Refused(f"this message has started run {row['id']} already")
+    if new.inbox_id is not None and (other := started_by(conn, new.inbox_id)) is not None:
+        raise Refused(f"this message has started run {other} already")
     row = conn.execute(
         "INSERT INTO runs (inbox_id, retry_of, transport, chat_id, topic_id, prompt, project,"
         " branch, cwd, engine, model, thread, created_ms)"
@@ -235,6 +233,12 @@ def last(conn: sqlite3.Connection, count: int, *, chat: Scope | None = None) -> 
         (transport, chat_id, count),
     )
     return tuple(_run(row) for row in rows)
+
+
+def started_by(conn: sqlite3.Connection, inbox_id: InboxId) -> RunId | None:
+    """The run that a message of the inbox has started, if there is one."""
+    row = conn.execute("SELECT id FROM runs WHERE inbox_id = ?", (inbox_id,)).fetchone()
+    return None if row is None else RunId(row["id"])
 
 
 def retried_as(conn: sqlite3.Connection, run_id: RunId) -> RunId | None:

@@ -33,7 +33,8 @@ Prefix = Literal["iq", "dr", "pv", "rn", "ak", "wt", "pk", "in"]
 
 T = TypeVar("T", bound="DataclassInstance")
 
-_INT = re.compile(r"0|-?[1-9][0-9]*")
+_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""What a database holds: a forged number must not be an error of ours."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

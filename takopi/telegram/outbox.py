@@ -20,13 +20,13 @@ from takopi.core.errors import TakopiError, TryLater, Unreachable
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.kit.clock import now_ms
 from takopi.kit.latest import Latest
 from takopi.kit.supervise import Backoff, keep_alive
 from takopi.store import outbox as rows
 from takopi.store.database import Database
 from takopi.telegram.api import Api, Command
 from takopi.telegram.chat_queue import ChatQueue, Direct
-from takopi.telegram.clock import now_ms
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.menu import MenuItem
 from takopi.telegram.pace import Window
@@ -52,6 +52,7 @@ class Outbox:
         self._chats: dict[int, ChatQueue] = {}
         self._busy: set[ChatQueue] = set()
         self._quiet = trio.Event()
+        self._ended = trio.Event()
         self._menu = Latest[tuple[MenuItem, ...]]()
         self._nursery: trio.Nursery | None = None
         self._context = contextvars.copy_context()
@@ -76,13 +77,20 @@ class Outbox:
                 try:
                     await trio.sleep_forever()
                 finally:
-                    self._stopped = True
-                    self._sender.stop()
+                    self._stop()
         finally:
             self._nursery = None
+            self._ended.set()
             for queue in self._chats.values():
                 for direct in queue.clear():
                     direct.settle(_stopping())
+
+    async def close(self) -> None:
+        """End `serve`, with a moment for what is on its way; what it uses may be closed then."""
+        self._stop()
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+            await self._ended.wait()
 
     async def flush(self) -> None:
         """Return when nothing waits or is on its way; how long that may take is the caller's."""
@@ -133,6 +141,11 @@ class Outbox:
     def show_menu(self, items: tuple[MenuItem, ...]) -> None:
         """Let the command menu read so."""
         self._menu.put(items)
+
+    def _stop(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self._sender.stop()
 
     def _queue(self, scope: Scope) -> ChatQueue:
         queue = self._chats.get(scope.chat_id)

@@ -26,12 +26,12 @@ from takopi.core.errors import (
 )
 from takopi.core.ids import Scope
 from takopi.core.messages import Arrival, Incoming
+from takopi.kit.clock import now_ms
 from takopi.kit.supervise import Backoff
 from takopi.routing.authorize import Envelope, Strangers
 from takopi.store import inbox, outbox
 from takopi.store.database import Database
 from takopi.telegram.api import Api
-from takopi.telegram.clock import now_ms
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.parse import NAME, Bot, chat_regained, envelope, parse, update_id
 from takopi.telegram.times import Times

@@ -29,13 +29,13 @@ from takopi.core.errors import (
 )
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.outgoing import Card, Outgoing
+from takopi.kit.clock import now_ms
 from takopi.kit.supervise import Backoff
 from takopi.store import outbox as rows
 from takopi.store import upkeep
 from takopi.store.database import Database
 from takopi.telegram.api import Api
 from takopi.telegram.chat_queue import STORED, ChatQueue, Direct, Edit, Removal, Step, Stored
-from takopi.telegram.clock import now_ms
 from takopi.telegram.delivery import clear, deliver, show
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.times import Times

@@ -149,4 +149,8 @@ async def open_telegram(
             times=times,
         )
         with send, receive:
-            yield TelegramTransport(api=api, outbox=outbox, poller=poller, incoming=receive)
+            try:
+                yield TelegramTransport(api=api, outbox=outbox, poller=poller, incoming=receive)
+            finally:
+                with trio.move_on_after(times.stop_s + 1, shield=True):
+                    await outbox.close()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -192,11 +193,10 @@ async def test_asyncio_engine_that_swallows_a_cancel_is_told_again(keeper: Keepe
         ) -> Completed:
             del job, emit, answers
             while len(cancels) < 2:
-                try:
+                with suppress(asyncio.CancelledError):
                     swallowing.set()
                     await asyncio.Event().wait()
-                except asyncio.CancelledError:
-                    cancels.append(1)
+                cancels.append(1)
             return Completed(ok=True)
 
     plugin = EnginePlugin(ECHO, Deaf, EchoSettings, flavor="asyncio")

@@ -84,6 +84,18 @@ def test_what_was_on_its_way_at_a_crash_waits_again_and_may_have_arrived(
     assert not take(conn).maybe_sent
 
 
+def test_a_transport_that_is_named_recovers_its_own_alone(conn: sqlite3.Connection) -> None:
+    web = Scope("web", 1)
+    add(conn, b"one")
+    add(conn, b"two", scope=web)
+    take(conn)
+    sending = take(conn, chat=web)
+
+    assert outbox.recover(conn, transport="telegram") == 1
+    assert take(conn).maybe_sent
+    outbox.confirm(conn, sending.id, message_id=1, now_ms=1)
+
+
 def test_an_arrived_answer_belongs_to_its_run_and_thread(conn: sqlite3.Connection) -> None:
     run_id = start_run(conn)
     ledger.set_thread(conn, run_id, TOKEN, now_ms=1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
+import structlog
 import trio
 
 from takopi.config.limits import Limits
@@ -62,6 +63,7 @@ class Heard:
 
     troubles: list[TakopiError] = field(default_factory=list[TakopiError])
     polls: int = 0
+    polled: trio.Event = field(default_factory=trio.Event)
     topics: list[Scope] = field(default_factory=list[Scope])
     moves: list[tuple[Scope, Scope]] = field(default_factory=list[tuple[Scope, Scope]])
     lost: list[tuple[MessageRef, Card]] = field(default_factory=list[tuple[MessageRef, Card]])
@@ -69,6 +71,14 @@ class Heard:
 
     def count_poll(self) -> None:
         self.polls += 1
+        self.polled.set()
+        self.polled = trio.Event()
+
+    async def wait_polls(self, count: int) -> None:
+        """Until so many attempts to receive have ended."""
+        with trio.fail_after(20):
+            while self.polls < count:
+                await self.polled.wait()
 
     @property
     def hooks(self) -> Hooks:
@@ -83,6 +93,37 @@ class Heard:
     def lose(self, ref: MessageRef, card: Card) -> None:
         self.lost.append((ref, card))
         self.on_lost(ref, card)
+
+
+class Log:
+    """Every line that is logged, as soon as it is."""
+
+    def __init__(self) -> None:
+        self.lines: list[MutableMapping[str, Any]] = []
+        self._logged = trio.Event()
+
+    def __call__(self, _logger: Any, _name: str, line: MutableMapping[str, Any]) -> NoReturn:
+        self.lines.append(line)
+        self._logged.set()
+        self._logged = trio.Event()
+        raise structlog.DropEvent
+
+    async def wait_for(self, event: str) -> None:
+        with trio.fail_after(20):
+            while not any(line["event"] == event for line in self.lines):
+                await self._logged.wait()
+
+
+@contextmanager
+def watch_log() -> Generator[Log, None, None]:
+    """Hear of every line instead of writing it."""
+    log = Log()
+    before = structlog.get_config()["processors"]
+    structlog.configure(processors=[log])
+    try:
+        yield log
+    finally:
+        structlog.configure(processors=before)
 
 
 class Commits:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from takopi.core.ids import Scope
-from takopi.core.outgoing import Card, Outgoing, Text
+from takopi.core.outgoing import Button, Card, Outgoing, Text
 from takopi.telegram.chat_queue import (
     EDIT_TRIES,
     STORED,
@@ -73,6 +73,17 @@ def test_a_message_that_is_to_go_is_not_edited_any_more() -> None:
     queue.put_edit(1, card("b"))
 
     assert take_all(queue) == [Removal(1)]
+
+
+def test_what_waits_to_be_said_in_a_message_is_said_without_its_buttons() -> None:
+    queue = open_queue()
+    queue.put_edit(1, Card(Text("a"), ((Button("Go", "x"),),)))
+    queue.put_clearing(1)
+    queue.put_clearing(2)
+    queue.put_removal(3)
+    queue.put_clearing(3)
+
+    assert take_all(queue) == [Removal(3), Edit(1, card("a")), Edit(2, None)]
 
 
 def test_waking_twice_is_one_look_into_the_store() -> None:

@@ -10,18 +10,33 @@ from typing import cast
 
 import msgspec
 import pytest
-import structlog.testing
 import trio
 
 from takopi.core.errors import ChatGone, Rejected, TakopiError, Unreachable
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Press
 from takopi.core.outgoing import Attachment, Button, Card, Mark, MarkKind, Text
+from takopi.routing.authorize import Gate
+from takopi.store import outbox
+from takopi.store.database import Database, open_database
 from takopi.telegram.menu import MenuItem
+from takopi.telegram.transport import open_telegram
 from tests.botapi.api import BotApi
 from tests.botapi.faults import Closed, Cut, Held, Html, Silence
 from tests.botapi.refusal import bad_request, forbidden, too_many_requests
-from tests.telegram.rig import ADA, BOB, GROUP, QUICK, SCOPE, Rig, card, open_rig, texts
+from tests.telegram.rig import (
+    ADA,
+    BOB,
+    GROUP,
+    QUICK,
+    SCOPE,
+    Rig,
+    card,
+    config_for,
+    open_rig,
+    texts,
+    watch_log,
+)
 
 RETRY = ((Button("Retry", "rn:retry:1"),),)
 
@@ -118,6 +133,29 @@ async def test_an_edit_that_changes_nothing_is_not_sent(rig: Rig) -> None:
     (edit,) = rig.api.sent("editMessageText")
     assert edit.status == 200
     assert rig.api.chat(ADA).bot_messages[0].labels == ()
+
+
+async def test_a_message_loses_its_buttons_and_keeps_its_words(rig: Rig) -> None:
+    ref = await rig.telegram.send(SCOPE, card("pick", marks=(Mark("bold", 0, 4),), buttons=RETRY))
+    bare = await rig.telegram.send(SCOPE, card("no buttons"))
+    for _ in range(2):
+        rig.telegram.clear_buttons(ref)
+        rig.telegram.clear_buttons(bare)
+        await rig.telegram.outbox.flush()
+
+    message, _other = rig.api.chat(ADA).bot_messages
+    assert (message.text, message.labels) == ("pick", ())
+    assert message.entities == ({"type": "bold", "offset": 0, "length": 4},)
+    assert len(rig.api.sent("editMessageReplyMarkup")) == 1
+
+
+async def test_f10_buttons_of_a_message_that_is_gone_are_nobodys_loss(rig: Rig) -> None:
+    rig.api.expect_rejection("not found")
+    rig.telegram.clear_buttons(MessageRef("telegram", ADA, 99))
+    await rig.telegram.outbox.flush()
+
+    assert len(rig.api.requests) == 1
+    assert rig.heard.lost == []
 
 
 async def test_a_removed_message_is_gone_and_its_edits_with_it(rig: Rig) -> None:
@@ -631,12 +669,10 @@ def was_put_back(conn: sqlite3.Connection) -> int:
 
 async def test_a_store_that_does_not_answer_is_waited_for(rig: Rig) -> None:
     await rig.store(msgspec.msgpack.encode(card("one")))
-    with structlog.testing.capture_logs() as lines, closing(sqlite3.connect(rig.db.path)) as other:
+    with watch_log() as log, closing(sqlite3.connect(rig.db.path)) as other:
         other.execute("BEGIN IMMEDIATE")
         rig.telegram.wake(SCOPE)
-        # ruff: ignore[async-busy-wait] nobody announces a line of the log
-        while not any(line["event"] == "store.failed" for line in lines):
-            await trio.sleep(0.01)
+        await log.wait_for("store.failed")
         other.rollback()
     await rig.telegram.outbox.flush()
 
@@ -677,6 +713,39 @@ async def test_a_stop_lets_what_is_on_its_way_arrive_and_be_known(
     assert texts(api.chat(ADA).bot_messages) == ["one", "two"]
 
 
+async def test_leaving_the_transport_lets_what_is_on_its_way_arrive_and_be_known(
+    api: BotApi, tmp_path: Path
+) -> None:
+    held = Held()
+    api.fail(held, method="sendMessage")
+    async with open_database(tmp_path / "state.db") as db, trio.open_nursery() as services:
+        await services.start(db.serve)
+        await speak_and_leave(api, db, services=services, held=held)
+        (row,) = await db.read(lambda conn: conn.execute("SELECT * FROM outbox").fetchall())
+        services.cancel_scope.cancel()
+
+    assert row["state"] == "sent"
+
+
+async def speak_and_leave(api: BotApi, db: Database, *, services: trio.Nursery, held: Held) -> None:
+    """Leave the transport while its outbox, whose nursery is another's, is in the middle."""
+    config = config_for(api)
+    payload = msgspec.msgpack.encode(card("one"))
+    async with open_telegram(config, db, allows=Gate(config).allows) as telegram:
+        await services.start(telegram.outbox.serve)
+        await db.write(
+            lambda conn: outbox.add(conn, SCOPE, kind="answer", payload=payload, now_ms=1)
+        )
+        telegram.wake(SCOPE)
+        await api.wait_for_request(lambda request: request.method == "sendMessage")
+        services.start_soon(release_late, held)
+
+
+async def release_late(held: Held) -> None:
+    await trio.sleep(0.3)
+    held.until.set()
+
+
 async def test_a_stop_does_not_wait_for_a_server_that_is_silent(
     api: BotApi, tmp_path: Path
 ) -> None:
@@ -702,7 +771,7 @@ async def test_a_stop_tells_those_who_wait_for_a_message(api: BotApi, tmp_path: 
         except Unreachable as error:
             errors.append(error)
 
-    async with trio.open_nursery() as nursery, open_rig(api, tmp_path) as rig:
+    async with open_rig(api, tmp_path) as rig, trio.open_nursery() as nursery:
         nursery.start_soon(send, rig)
         await api.wait_for_request(lambda request: request.error is not None)
         rig.services.cancel_scope.cancel()

@@ -6,8 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import structlog.testing
-import trio
 
 from takopi.core.errors import BadToken, Conflict, StoreFailed
 from takopi.core.ids import MessageRef, Scope
@@ -20,7 +18,18 @@ from tests.botapi.api import BotApi
 from tests.botapi.bot import open_bot
 from tests.botapi.faults import Closed, Cut, Html, Silence
 from tests.botapi.refusal import Refused, conflict, too_many_requests
-from tests.telegram.rig import ADA, BOB, GROUP, QUICK, Rig, card, config_for, open_rig, texts
+from tests.telegram.rig import (
+    ADA,
+    BOB,
+    GROUP,
+    QUICK,
+    Rig,
+    card,
+    config_for,
+    open_rig,
+    texts,
+    watch_log,
+)
 
 
 async def next_message(rig: Rig) -> IncomingMessage:
@@ -107,14 +116,14 @@ async def test_s1_strangers_leave_no_trace_and_the_offset_moves_past_them(
 
 async def test_s1_the_log_names_a_stranger_once(api: BotApi, tmp_path: Path) -> None:
     ada, bob = api.person(ADA), api.person(BOB, "Bob")
-    with structlog.testing.capture_logs() as lines:
+    with watch_log() as log:
         async with open_rig(api, tmp_path, poll=True) as rig:
             for _ in range(3):
                 await bob.send(bob.chat, "let me in")
             await ada.send(ada.chat, "hello")
             await rig.next_arrival()
 
-    named = [line for line in lines if line["event"] == "stranger.ignored"]
+    named = [line for line in log.lines if line["event"] == "stranger.ignored"]
     assert [(line["sender"], line["chat"]) for line in named] == [(BOB, BOB)]
 
 
@@ -185,6 +194,16 @@ async def test_what_was_let_in_once_and_is_no_longer_is_refused_after_a_restart(
             lambda conn: [row["state"] for row in conn.execute("SELECT state FROM inbox")]
         )
     assert states == ["refused", "new"]
+
+
+async def test_an_update_in_the_store_can_be_read_again(api: BotApi, tmp_path: Path) -> None:
+    ada = api.person(ADA)
+    async with open_rig(api, tmp_path, poll=True) as rig:
+        await ada.send(ada.chat, "hello")
+        arrival = await rig.next_arrival()
+        row = await rig.db.read(lambda conn: inbox.find(conn, arrival.inbox_id))
+        assert row is not None
+        assert rig.telegram.reread(row) == arrival.what
 
 
 async def test_another_bots_messages_are_left_alone(api: BotApi, tmp_path: Path) -> None:
@@ -270,10 +289,7 @@ async def test_f8_the_poller_outlives_a_server_that_is_down(api: BotApi, tmp_pat
         await api.wait_for_request(lambda request: request.method == "getUpdates")
         await api.go_down()
         await ada.send(ada.chat, "hello")
-        polls = rig.heard.polls
-        with trio.fail_after(20):
-            while rig.heard.polls < polls + 2:  # ruff: ignore[async-busy-wait] nobody announces it
-                await trio.sleep(0.05)
+        await rig.heard.wait_polls(rig.heard.polls + 2)
         api.come_up()
         assert (await next_message(rig)).text == "hello"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import structlog.testing
 import trio
 
 from takopi.core.errors import BadToken
 from tests.botapi.api import BotApi
 from tests.botapi.faults import Closed, Cut, Html, Silence
 from tests.botapi.refusal import Refused, conflict, forbidden, too_many_requests
-from tests.telegram.rig import ADA, BOB, Rig, open_rig
+from tests.telegram.rig import ADA, BOB, Rig, open_rig, watch_log
 
 TROUBLES = (
     Html(),
@@ -29,16 +28,16 @@ async def test_s2_the_token_is_in_no_line_of_the_log(api: BotApi, tmp_path: Path
     for trouble in (*TROUBLES, conflict("terminated by other getUpdates")):
         api.fail(trouble, method="getUpdates")
     api.fail(Refused(400, "Bad Request: query is too old"), method="answerCallbackQuery")
-    with structlog.testing.capture_logs() as lines:
+    with watch_log() as log:
         async with open_rig(api, tmp_path, poll=True) as rig:
             await bob.send(bob.chat, "canary words of a stranger")
             await send_through(rig)
             await ada.send(ada.chat, "canary prompt")
             await rig.next_arrival()
 
-    told = repr(lines)
+    told = repr(log.lines)
     assert {"poll.failed", "send.postponed", "stranger.ignored", "chat.parked"} <= {
-        line["event"] for line in lines
+        line["event"] for line in log.lines
     }
     assert api.token not in told
     assert api.token.partition(":")[2] not in told

@@ -1,0 +1,256 @@
+"""The nursery tree: who starts whom, and who stops when.
+
+    services     stops last: the store, what goes out, the keeper of the asyncio plugins
+    └ runs       stops second, with `drain_s` to end by themselves
+      └ front    stops first: receiving, the router, the config
+
+The first SIGTERM or SIGINT drains: nothing new comes in, what runs may end. The second cancels.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import trio
+
+from takopi.app.commands.registry import COMMANDS
+from takopi.app.desk import Desk
+from takopi.app.lock import hold
+from takopi.app.notices import Troubles
+from takopi.app.presses import register
+from takopi.app.reload import Reload
+from takopi.app.router import Router
+from takopi.app.state import Settings
+from takopi.app.welcome import tell_of_start
+from takopi.config.loaded import Config
+from takopi.config.paths import Home
+from takopi.core.errors import BadToken, StoreUnfit, TakopiError
+from takopi.engines.catalog import Catalog
+from takopi.engines.registry import Engines, open_engines
+from takopi.kit.clock import now_ms
+from takopi.kit.proc import open_keeper
+from takopi.projects.worktrees import Worktrees
+from takopi.runs.asks import Asks
+from takopi.runs.recover import Recovered, recover, resubmit
+from takopi.runs.request import Requests
+from takopi.runs.schedule import Schedule
+from takopi.runs.workshop import Workshop
+from takopi.store import outbox, upkeep
+from takopi.store.database import Database, open_database
+from takopi.telegram.times import Times
+from takopi.telegram.transport import TelegramTransport, open_telegram
+
+FLUSH_S = 3.0
+"""How long what is on its way out may take at the end."""
+
+PRUNE_EVERY_S = 24 * 60 * 60
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the daemon was started. `on_commit` is the store's own; `times` are Telegram's."""
+
+    home: Home
+    config: Config
+    catalog: Catalog
+    load: Callable[[], Config]
+    environ: Mapping[str, str]
+    cwd: Path
+    engine: str | None = None
+    on_commit: Callable[[], None] | None = None
+    times: Times | None = None
+
+
+class Stop:
+    """Whether to go on: `begun` once somebody wants an end, `now` once they want it at once."""
+
+    def __init__(self) -> None:
+        self.begun = trio.Event()
+        self.now = trio.Event()
+        self.reason: Exception | None = None
+
+    def begin(self, reason: Exception | None = None) -> None:
+        """Drain; the second time, do not wait."""
+        if self.begun.is_set():
+            self.now.set()
+            return
+        self.reason = reason
+        self.begun.set()
+
+
+async def run_daemon(launch: Launch) -> None:
+    """Run until it is stopped; raises what made it stop, if that was an error."""
+    bot_id = launch.config.bot_token.partition(":")[0] or None
+    stop = Stop()
+    with (
+        hold(launch.home.folder, bot_id),
+        trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+    ):
+        try:
+            async with trio.open_nursery() as heeding:
+                heeding.start_soon(_heed, signals, stop)
+                async with (
+                    open_store(launch.home.state_file, on_commit=launch.on_commit) as db,
+                    _open_engines(launch) as engines,
+                ):
+                    await _run(launch, stop, db, engines)
+                heeding.cancel_scope.cancel()
+        except* TakopiError as group:
+            # One error is what a person can read; the nurseries it passed through are not.
+            stop.reason = _first(group)
+    if stop.reason is not None:
+        raise stop.reason
+
+
+def _first(group: BaseExceptionGroup[TakopiError]) -> TakopiError:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path, *, on_commit: Callable[[], None] | None = None
+) -> AsyncGenerator[Database, None]:
+    """The database, served until everything that writes to it has stopped."""
+    async with open_database(path, on_commit=on_commit) as db, trio.open_nursery() as nursery:
+        await nursery.start(db.serve)
+        try:
+            yield db
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _open_engines(launch: Launch) -> AsyncGenerator[Engines, None]:
+    secrets = (launch.config.bot_token,) if launch.config.bot_token else ()
+    async with (
+        open_keeper(on_lost=lambda: log.error("keeper.lost")) as keeper,
+        open_engines(
+            launch.catalog, keeper=keeper, environ=launch.environ, secrets=secrets
+        ) as engines,
+    ):
+        engines.configure(launch.config.engines)
+        yield engines
+
+
+async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> None:
+    settings = Settings(launch.config, engine=launch.engine)
+    troubles = Troubles()
+    async with (
+        open_telegram(
+            launch.config,
+            db,
+            allows=settings.allows,
+            hooks=troubles.hooks(),
+            times=launch.times,
+        ) as telegram,
+        trio.open_nursery() as services,
+    ):
+        shop = Workshop(
+            db=db,
+            engines=engines,
+            worktrees=Worktrees(),
+            transports={telegram.name: telegram},
+            config=settings.config,
+            start_cwd=launch.cwd,
+        )
+        troubles.tell(services, shop)
+        recovered = await recover(shop)
+        await services.start(telegram.outbox.serve)
+        services.start_soon(_prune_daily, shop)
+        await _run_runs(launch, stop, shop, settings, telegram, recovered)
+        with trio.move_on_after(FLUSH_S):
+            await telegram.outbox.flush()
+        services.cancel_scope.cancel()
+
+
+async def _run_runs(
+    launch: Launch,
+    stop: Stop,
+    shop: Workshop,
+    settings: Settings,
+    telegram: TelegramTransport,
+    recovered: Recovered,
+) -> None:
+    async with trio.open_nursery() as runs:
+        asks = Asks(shop)
+        schedule = Schedule(runs, shop, asks)
+        resubmit(schedule, shop, recovered.queued)
+        desk = Desk(
+            shop=shop,
+            schedule=schedule,
+            requests=Requests(shop, schedule),
+            asks=asks,
+            started_at=trio.current_time(),
+            last_poll_s=lambda: {telegram.name: _age_s(telegram.last_poll_ms)},
+            reread=telegram.reread,
+        )
+        await tell_of_start(shop, recovered, set_aside=shop.db.set_aside)
+        router = Router(desk, COMMANDS, register(desk))
+        async with trio.open_nursery() as front:
+            front.start_soon(_poll, telegram, stop)
+            front.start_soon(router.serve, telegram.incoming)
+            reload = Reload(launch.load, shop, settings, schedule, telegram)
+            front.start_soon(reload.watch, launch.home.config_file, launch.config)
+            reload.show_menu()
+            log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
+            await stop.begun.wait()
+            front.cancel_scope.cancel()
+        await _drain(stop, schedule, settings.config().limits.drain_s)
+        runs.cancel_scope.cancel()
+
+
+async def _drain(stop: Stop, schedule: Schedule, drain_s: float) -> None:
+    """Let the runs end by themselves, until the time is over or somebody insists."""
+    log.info("daemon.draining", running=schedule.running, queued=schedule.queued)
+    with trio.move_on_after(drain_s):
+        async with trio.open_nursery() as waiting:
+
+            async def insist() -> None:
+                await stop.now.wait()
+                waiting.cancel_scope.cancel()
+
+            waiting.start_soon(insist)
+            await schedule.drain()
+            waiting.cancel_scope.cancel()
+
+
+async def _heed(signals: AsyncIterator[int], stop: Stop) -> None:
+    async for number in signals:
+        log.info("signal.received", signal=signal.Signals(number).name)
+        stop.begin()
+
+
+async def _poll(telegram: TelegramTransport, stop: Stop) -> None:
+    """Receive; what no waiting mends stops the daemon, in good order."""
+    try:
+        await telegram.poll()
+    except (BadToken, StoreUnfit) as error:
+        log.error("poll.stopped", why=error.what)
+        stop.begin(error)
+
+
+async def _prune_daily(shop: Workshop) -> None:
+    while True:
+        days = shop.config().limits.keep_days
+        try:
+            expired = await shop.db.write(lambda conn: outbox.expire(conn, now_ms=now_ms()))
+            if expired:
+                log.warning("sends.given_up", count=len(expired))
+            await shop.db.write(
+                lambda conn, days=days: upkeep.prune(conn, keep_days=days, now_ms=now_ms())
+            )
+        except TakopiError as error:
+            log.warning("store.not_pruned", why=error.what)
+        await trio.sleep(PRUNE_EVERY_S)
+
+
+def _age_s(moment_ms: int | None) -> float | None:
+    return None if moment_ms is None else (now_ms() - moment_ms) / 1000

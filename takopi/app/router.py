@@ -1,0 +1,196 @@
+"""Where each arrival goes: a press, a command, an answer to an ask, or a run; each at most once.
+
+Arrivals of one chat are handled in order, chats side by side, and presses as they come. What goes
+wrong with one is told in its chat and ends there.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from takopi.app.desk import Call, Command, Desk
+from takopi.app.stale import ask_about, is_stale
+from takopi.core.errors import StoreFailed, TakopiError
+from takopi.core.ids import InboxId, Scope
+from takopi.core.messages import Arrival, Edited, IncomingMessage, Press
+from takopi.kit.clock import now_ms
+from takopi.kit.lanes import Lanes
+from takopi.present.cards import notice, refusal
+from takopi.store import inbox, scopes
+from takopi.store.inbox import Settlement
+from takopi.telegram.buttons import Registry
+
+MAX_HANDLERS = 64
+STORE_PAUSE_S = 2.0
+_COMMAND = re.compile(r"\s*/([a-z0-9_]+)(?:@(\w+))?(?:\s+|$)", re.IGNORECASE)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """Handles arrivals. `presses` knows which feature a button belongs to."""
+
+    desk: Desk
+    commands: Mapping[str, Command]
+    presses: Registry
+
+    async def serve(self, incoming: trio.MemoryReceiveChannel[Arrival]) -> None:
+        """Handle what comes in until cancelled."""
+        async with trio.open_nursery() as nursery:
+            lanes = Lanes[object, Arrival](nursery, self._handle, max_active=MAX_HANDLERS)
+            async for arrival in incoming:
+                lanes.put(_lane(arrival), arrival)
+
+    async def _handle(self, arrival: Arrival) -> None:
+        structlog.contextvars.bind_contextvars(inbox=arrival.inbox_id)
+        while True:
+            try:
+                await self._route(arrival)
+                return
+            except StoreFailed as error:
+                # Nothing of it was written, so it can be handled again as if it came now.
+                log.warning("arrival.delayed", why=error.what)
+            except TakopiError as error:
+                await self._tell(arrival, error)
+                return
+            except Exception as error:  # one message must not end the others
+                log.exception("arrival.failed")
+                await self._tell(arrival, error)
+                return
+            await trio.sleep(STORE_PAUSE_S)
+
+    async def _route(self, arrival: Arrival) -> None:
+        match arrival.what:
+            case Press():
+                await self._press(arrival.inbox_id, arrival.what)
+            case Edited():
+                await self._once(arrival.inbox_id, lambda: self._edited(arrival.what))
+            case IncomingMessage():
+                await self._message(arrival.inbox_id, arrival.what)
+
+    async def _press(self, inbox_id: InboxId, press: Press) -> None:
+        transport = self.desk.shop.transport(press.scope)
+        handle = self.presses.route(press)
+        if handle is None:
+            transport.acknowledge(press, "This button is no longer of use.")
+            await self._settle(inbox_id, "refused")
+            return
+        await self._once(inbox_id, handle)
+
+    async def _edited(self, edited: object) -> None:
+        if isinstance(edited, Edited):
+            await self.desk.requests.replace_prompt(edited.message)
+
+    async def _message(self, inbox_id: InboxId, message: IncomingMessage) -> None:
+        call = self._call(message)
+        if call is None and not await self._is_for_us(message):
+            await self._settle(inbox_id, "refused")
+        elif call is not None:
+            command = self.commands[call.name]
+            await self._once(inbox_id, lambda: command(self.desk, call))
+        elif await self.desk.asks.typed(message):
+            await self._settle(inbox_id, "done")
+        elif is_stale(message, self.desk.config.limits.stale_s):
+            await ask_about(self.desk, inbox_id, message)
+        else:
+            await self.desk.requests.from_message(message, inbox_id)
+
+    def _call(self, message: IncomingMessage) -> Call | None:
+        """The message as a command, if it is one of ours."""
+        found = _COMMAND.match(message.text)
+        if found is None or found[1].lower() not in self.commands:
+            return None
+        own = self.desk.shop.transport(message.scope).bot_name
+        if found[2] is not None and (own is None or found[2].lower() != own.lower()):
+            return None
+        return Call(found[1].lower(), message.text[found.end() :].strip(), message)
+
+    async def _is_for_us(self, message: IncomingMessage) -> bool:
+        """In a group only what speaks to the bot, unless it was told to answer everything."""
+        if message.to_bot or message.chat_type == "private":
+            return True
+        if self._begins_with_directive(message.text):
+            return True
+        scope = message.scope
+        own, chat = await self.desk.shop.db.read(
+            lambda conn: (scopes.get(conn, scope), scopes.get(conn, scope.chat))
+        )
+        return (own.trigger_mode or chat.trigger_mode) == "all"
+
+    def _begins_with_directive(self, text: str) -> bool:
+        found = _COMMAND.match(text)
+        if found is None:
+            return False
+        engines = {engine.id.lower() for engine in self.desk.shop.engines}
+        aliases = {alias.lower() for alias in self.desk.config.projects}
+        return found[1].lower() in engines | aliases
+
+    async def _once(self, inbox_id: InboxId, handle: Callable[[], Awaitable[None]]) -> None:
+        """Take the arrival, handle it, settle it; nothing happens if somebody has taken it."""
+        if not await self.desk.shop.db.write(lambda conn: inbox.take(conn, inbox_id)):
+            return
+        outcome: Settlement = "done"
+        try:
+            await handle()
+        except TakopiError:
+            outcome = "refused"
+            raise
+        except Exception:
+            outcome = "reported"
+            raise
+        finally:
+            with trio.move_on_after(STORE_PAUSE_S, shield=True):
+                await self._finish(inbox_id, outcome)
+
+    async def _finish(self, inbox_id: InboxId, outcome: Settlement) -> None:
+        try:
+            await self.desk.shop.db.write(
+                lambda conn: inbox.settle(conn, inbox_id, outcome, now_ms=now_ms())
+            )
+        except TakopiError as error:
+            log.warning("arrival.not_settled", why=error.what)
+
+    async def _settle(self, inbox_id: InboxId, outcome: Settlement) -> None:
+        def change(conn: sqlite3.Connection) -> None:
+            if inbox.take(conn, inbox_id):
+                inbox.settle(conn, inbox_id, outcome, now_ms=now_ms())
+
+        await self.desk.shop.db.write(change)
+
+    async def _tell(self, arrival: Arrival, error: Exception) -> None:
+        """Say what went wrong where it was asked for, and let the arrival be over."""
+        if isinstance(error, TakopiError):
+            card = refusal(error)
+        else:
+            card = notice(f"takopi has a bug: {type(error).__name__}. Its log says more.")
+        scope, reply_to = _place(arrival)
+        if isinstance(arrival.what, Press):
+            text = error.what if isinstance(error, TakopiError) else "That failed."
+            self.desk.shop.transport(scope).acknowledge(arrival.what, text[:200], alert=True)
+        else:
+            with_key = f"refused:{arrival.inbox_id}"
+            await self.desk.shop.tell(scope, card, reply_to=reply_to, key=with_key)
+        await self._settle(arrival.inbox_id, "refused")
+
+
+def _lane(arrival: Arrival) -> object:
+    what = arrival.what
+    if isinstance(what, Press):
+        return what.ref
+    message = what.message if isinstance(what, Edited) else what
+    return message.scope.chat
+
+
+def _place(arrival: Arrival) -> tuple[Scope, int | None]:
+    what = arrival.what
+    if isinstance(what, Press):
+        return what.scope, None
+    message = what.message if isinstance(what, Edited) else what
+    return message.scope, message.message_id

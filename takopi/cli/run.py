@@ -1,0 +1,49 @@
+"""`takopi` and `takopi <engine>`: the daemon, in the foreground."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from takopi.config.load import load
+from takopi.config.loaded import Names
+from takopi.config.paths import find_home
+
+if TYPE_CHECKING:
+    from takopi.app.daemon import Launch
+
+
+def run(*, engine: str | None, verbose: bool, debug: bool) -> None:
+    """Run the daemon until it is stopped."""
+    import trio
+
+    from takopi.app.daemon import run_daemon
+
+    trio.run(run_daemon, prepare(engine=engine, verbose=verbose, debug=debug))
+
+
+def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
+    """Read what the daemon needs from this process's surroundings, and let it log."""
+    from takopi.app.commands.table import NAMES
+    from takopi.app.daemon import Launch
+    from takopi.engines.catalog import load_catalog
+    from takopi.kit import log
+
+    home = find_home(os.environ)
+    catalog = load_catalog(home.folder)
+    names = Names(engines=catalog.settings_types(), commands=NAMES)
+    read = partial(load, home.config_file, names, environ=os.environ, to_run=True)
+    config = read()
+    level = "debug" if debug else "info" if verbose else "warning"
+    log.configure(level=level, secrets=(config.bot_token,))
+    return Launch(
+        home=home,
+        config=config,
+        catalog=catalog,
+        load=read,
+        environ=dict(os.environ),
+        cwd=Path.cwd(),
+        engine=engine,
+    )

@@ -1,0 +1,64 @@
+"""S2: the token and the prompts are found nowhere they must not be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.botapi.faults import Cut, Html
+from tests.botapi.refusal import Refused
+from tests.e2e.rig import new_token
+from tests.faults.conftest import Figures
+from tests.faults.rig import FaultRig, open_fault_rig
+
+SECRET = "AAHcanary-of-the-token-00000000000000"
+PROMPT = "canary-of-the-prompt"
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncGenerator[FaultRig, None]:
+    token = f"{new_token().partition(':')[0]}:{SECRET}"
+    async with open_fault_rig(tmp_path, token=token) as rig:
+        yield rig
+
+
+async def test_s2_canaries_are_found_nowhere_they_must_not_be(
+    rig: FaultRig, figures: Figures
+) -> None:
+    await rig.start()
+    told = await rig.answer("run env")
+    assert "HOME=" in told.text
+    # Whatever goes wrong with a request is logged, and its address holds the token.
+    for trouble in (Html(), Cut(), Refused(500, "Internal Server Error")):
+        rig.api.fail(trouble, method="getUpdates")
+        rig.api.fail(trouble, method="sendMessage")
+    await rig.say(f"{PROMPT} and then some")
+    await rig.say(f"fail: {PROMPT}")
+    await rig.until_over()
+    await rig.say(f"{PROMPT}\nfork, hang")
+    # The daemon, the engine and the three that it left.
+    await rig.until_so(lambda: len(rig.alive()) == 5, lambda: rig.log[-3000:])
+
+    assert rig.process is not None
+    looked = 0
+    for pid in rig.alive():
+        argv = _of_process(pid, "cmdline")
+        assert SECRET.encode() not in argv
+        assert PROMPT.encode() not in argv
+        if pid != rig.process.pid:
+            assert SECRET.encode() not in _of_process(pid, "environ")
+        looked += 1
+    await rig.stop()
+    assert SECRET not in rig.log
+    assert PROMPT not in rig.log
+    assert "poll.failed" in rig.log
+    files = [file for file in rig.home.rglob("*") if file.is_file()]
+    assert not [file for file in files if SECRET.encode() in file.read_bytes()]
+    assert not [m for m in rig.chat.everything if SECRET in m.text]
+    figures("S2", processes=looked, files=len(files), found=0)
+
+
+def _of_process(pid: int, what: str) -> bytes:
+    return Path(f"/proc/{pid}/{what}").read_bytes()
