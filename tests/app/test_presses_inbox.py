@@ -113,7 +113,7 @@ async def test_stale_message_that_is_refused_can_be_run_later(tmp_path: Path) ->
         await rig.flush()
         _, card = await stale(rig)
         await rig.press(card, card.data("Run"))
-        assert "in a minute" in (await rig.flush())[-1].text
+        assert any("in a minute" in said.text for said in await rig.flush())
 
         rig.config = config_with()
         assert await rig.press(card, card.data("Run")) == SILENT
