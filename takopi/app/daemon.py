@@ -12,7 +12,7 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -20,6 +20,9 @@ import trio
 
 from takopi.app.commands.registry import COMMANDS
 from takopi.app.desk import Desk
+from takopi.app.drafting import draft_ports, open_parts
+from takopi.app.interviewing import InterviewHost, open_questions
+from takopi.app.lines import Lines, open_lines
 from takopi.app.lock import hold
 from takopi.app.notices import Troubles
 from takopi.app.presses import register
@@ -30,10 +33,14 @@ from takopi.app.welcome import tell_of_start
 from takopi.config.loaded import Config
 from takopi.config.paths import Home
 from takopi.core.errors import BadToken, StoreUnfit, TakopiError
+from takopi.drafts.service import Drafts
 from takopi.engines.catalog import Catalog
 from takopi.engines.registry import Engines, open_engines
+from takopi.interview.service import Interviews
+from takopi.interview.store import Files
 from takopi.kit.clock import now_ms
 from takopi.kit.proc import open_keeper
+from takopi.mcp.servers import McpServers, Surroundings
 from takopi.projects.worktrees import Worktrees
 from takopi.runs.asks import Asks
 from takopi.runs.recover import Recovered, recover, resubmit
@@ -43,7 +50,7 @@ from takopi.runs.workshop import Workshop
 from takopi.store import outbox, upkeep
 from takopi.store.database import Database, open_database
 from takopi.telegram.times import Times
-from takopi.telegram.transport import TelegramTransport, open_telegram
+from takopi.telegram.transport import TelegramTransport
 
 FLUSH_S = 3.0
 """How long what is on its way out may take at the end."""
@@ -55,7 +62,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How the daemon was started. `on_commit` is the store's own; `times` are Telegram's."""
+    """How the daemon was started. `on_commit` is the store's own; `times` are Telegram's.
+
+    `web_token` opens the page, where there is one; `announce` is told its address once it listens.
+    """
 
     home: Home
     config: Config
@@ -66,6 +76,8 @@ class Launch:
     engine: str | None = None
     on_commit: Callable[[], None] | None = None
     times: Times | None = None
+    web_token: str = field(default="", repr=False)
+    announce: Callable[[str], None] = lambda _address: None
 
 
 class Stop:
@@ -144,31 +156,47 @@ async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> No
     settings = Settings(launch.config, engine=launch.engine)
     troubles = Troubles()
     async with (
-        open_telegram(
+        open_lines(
             launch.config,
             db,
             allows=settings.allows,
             hooks=troubles.hooks(),
             times=launch.times,
-        ) as telegram,
+            web_token=launch.web_token,
+        ) as lines,
         trio.open_nursery() as services,
     ):
         shop = Workshop(
             db=db,
             engines=engines,
             worktrees=Worktrees(),
-            transports={telegram.name: telegram},
+            transports=lines.transports,
             config=settings.config,
             start_cwd=launch.cwd,
+            mcp=_servers(launch, services, settings, engines),
         )
         troubles.tell(services, shop)
         recovered = await recover(shop)
-        await services.start(telegram.outbox.serve)
+        await lines.start(services)
         services.start_soon(_prune_daily, shop)
-        await _run_runs(launch, stop, shop, settings, telegram, recovered)
+        await _run_runs(launch, stop, shop, settings, lines, recovered, troubles)
         with trio.move_on_after(FLUSH_S):
-            await telegram.outbox.flush()
+            await lines.flush()
         services.cancel_scope.cancel()
+
+
+def _servers(
+    launch: Launch, services: trio.Nursery, settings: Settings, engines: Engines
+) -> McpServers:
+    """The MCP servers of the config, none of which is started yet."""
+    around = Surroundings(
+        keeper=engines.keeper,
+        environ=launch.environ,
+        secrets=(launch.config.bot_token,) if launch.config.bot_token else (),
+        cwd=launch.home.folder,
+        grace_s=launch.config.limits.grace_s,
+    )
+    return McpServers(services, around, lambda: settings.config().mcp)
 
 
 async def _run_runs(
@@ -176,28 +204,56 @@ async def _run_runs(
     stop: Stop,
     shop: Workshop,
     settings: Settings,
-    telegram: TelegramTransport,
+    lines: Lines,
     recovered: Recovered,
+    troubles: Troubles,
 ) -> None:
-    async with trio.open_nursery() as runs:
+    secrets = (launch.config.bot_token,) if launch.config.bot_token else ()
+    async with (
+        open_parts(shop, lines.telegram, environ=launch.environ, secrets=secrets) as parts,
+        open_questions(shop, environ=launch.environ, secrets=secrets) as oneshot,
+        trio.open_nursery() as runs,
+    ):
         asks = Asks(shop)
         schedule = Schedule(runs, shop, asks)
         resubmit(schedule, shop, recovered.queued)
+        requests = Requests(shop, schedule)
+        drafts = Drafts(runs, draft_ports(shop, schedule, requests, parts=parts))
+        troubles.watch(drafts)
+        interviews = Interviews(
+            runs,
+            shop.db,
+            files=Files(launch.home.sessions),
+            oneshot=oneshot,
+            host=InterviewHost(shop, requests),
+        )
+        schedule.signals = interviews
         desk = Desk(
             shop=shop,
             schedule=schedule,
-            requests=Requests(shop, schedule),
+            requests=requests,
             asks=asks,
+            drafts=drafts,
+            interviews=interviews,
+            ear=parts.ear,
             started_at=trio.current_time(),
-            last_poll_s=lambda: {telegram.name: _age_s(telegram.last_poll_ms)},
-            reread=telegram.reread,
+            last_poll_s=lines.last_poll_s,
+            reread=lines.reread,
         )
         await tell_of_start(shop, recovered, set_aside=shop.db.set_aside)
+        await drafts.resume()
+        await interviews.recover()
         router = Router(desk, COMMANDS, register(desk))
         async with trio.open_nursery() as front:
-            front.start_soon(_poll, telegram, stop)
-            front.start_soon(router.serve, telegram.incoming)
-            reload = Reload(launch.load, shop, settings, schedule, telegram)
+            for incoming in lines.incoming:
+                front.start_soon(router.serve, incoming)
+            if lines.telegram is not None:
+                front.start_soon(_poll, lines.telegram, stop)
+            if lines.web is not None:
+                front.start_soon(lines.web.listen)
+                launch.announce(lines.web.url)
+            reload = Reload(launch.load, shop, settings, schedule, lines.show_menu)
+            front.start_soon(interviews.serve)
             front.start_soon(reload.watch, launch.home.config_file, launch.config)
             reload.show_menu()
             log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
@@ -250,7 +306,3 @@ async def _prune_daily(shop: Workshop) -> None:
         except TakopiError as error:
             log.warning("store.not_pruned", why=error.what)
         await trio.sleep(PRUNE_EVERY_S)
-
-
-def _age_s(moment_ms: int | None) -> float | None:
-    return None if moment_ms is None else (now_ms() - moment_ms) / 1000

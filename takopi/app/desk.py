@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from takopi.app.drafting import Ear
 from takopi.config.loaded import Config
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Incoming, IncomingMessage
 from takopi.core.outgoing import Card
+from takopi.drafts.service import Drafts
+from takopi.interview.service import Interviews
 from takopi.runs.asks import Asks
 from takopi.runs.request import Requests
 from takopi.runs.schedule import Schedule
@@ -26,6 +29,9 @@ class Desk:
     schedule: Schedule
     requests: Requests
     asks: Asks
+    drafts: Drafts
+    interviews: Interviews
+    ear: Ear
     started_at: float
     last_poll_s: Callable[[], Mapping[str, float | None]]
     reread: Callable[[Received], Incoming | None]

@@ -8,26 +8,33 @@ import structlog
 import trio
 
 from takopi.core.errors import TakopiError
-from takopi.core.ids import Scope
+from takopi.core.ids import MessageRef, Scope
 from takopi.core.outgoing import Card
+from takopi.drafts.service import Drafts
 from takopi.present.cards import notice, refusal
 from takopi.runs.workshop import Workshop
 from takopi.store import scopes
 from takopi.telegram.hooks import Hooks
+from takopi.telegram.parse import NAME
+from takopi.web import chat as web
 
 TOPIC_GONE = "A topic is gone, and what it was bound to is forgotten. Its answers come here."
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
 
 
+def homes(shop: Workshop) -> tuple[Scope, ...]:
+    """The chat that the daemon belongs to, on each transport."""
+    chat_id = shop.config().chat_id
+    own = {web.NAME: web.SCOPE} | ({} if chat_id is None else {NAME: Scope(NAME, chat_id)})
+    return tuple(own[name] for name in shop.transports if name in own)
+
+
 async def tell_home(shop: Workshop, card: Card) -> None:
     """Say something in the chat that the daemon belongs to; what cannot be said is logged."""
-    chat_id = shop.config().chat_id
-    if chat_id is None:
-        return
-    for name in shop.transports:
+    for scope in homes(shop):
         try:
-            await shop.tell(Scope(name, chat_id), card)
+            await shop.tell(scope, card)
         except TakopiError as error:
             log.warning("notice.failed", why=error.what)
 
@@ -38,10 +45,15 @@ class Troubles:
     def __init__(self) -> None:
         self._nursery: trio.Nursery | None = None
         self._shop: Workshop | None = None
+        self._drafts: Drafts | None = None
 
     def tell(self, nursery: trio.Nursery, shop: Workshop) -> None:
         """Say it through `shop` from now on, in tasks of `nursery`."""
         self._nursery, self._shop = nursery, shop
+
+    def watch(self, drafts: Drafts) -> None:
+        """Let the drafts know what becomes of their cards from now on."""
+        self._drafts = drafts
 
     def hooks(self) -> Hooks:
         """What to hand to the transport."""
@@ -49,6 +61,8 @@ class Troubles:
             on_trouble=self._trouble,
             on_topic_gone=self._topic_gone,
             on_chat_moved=self._chat_moved,
+            on_edit_lost=self._edit_lost,
+            on_delete_refused=self._delete_refused,
         )
 
     def _trouble(self, error: TakopiError) -> None:
@@ -65,10 +79,25 @@ class Troubles:
 
     def _topic_gone(self, scope: Scope) -> None:
         if self._nursery is not None and self._shop is not None:
-            self._nursery.start_soon(_forget_topic, self._shop, scope)
+            self._nursery.start_soon(_forget_topic, self._shop, scope, self._drafts)
+
+    def _edit_lost(self, ref: MessageRef, _card: Card) -> None:
+        if self._nursery is not None and self._drafts is not None:
+            self._nursery.start_soon(_replace_card, self._drafts, ref)
+
+    def _delete_refused(self, ref: MessageRef) -> None:
+        if self._drafts is not None:
+            self._drafts.faces.not_deleted(ref)
 
 
-async def _forget_topic(shop: Workshop, scope: Scope) -> None:
+async def _replace_card(drafts: Drafts, ref: MessageRef) -> None:
+    try:
+        await drafts.faces.lost(ref)
+    except TakopiError as error:
+        log.warning("card.not_replaced", why=error.what)
+
+
+async def _forget_topic(shop: Workshop, scope: Scope, drafts: Drafts | None) -> None:
     """A deleted topic ends its binding, with a notice in the chat."""
 
     def change(conn: sqlite3.Connection) -> bool:
@@ -77,6 +106,8 @@ async def _forget_topic(shop: Workshop, scope: Scope) -> None:
         return known
 
     try:
+        if drafts is not None:
+            await drafts.forget(scope)
         if await shop.db.write(change):
             key = f"topic:{scope.chat_id}:{scope.topic_id}"
             await shop.tell(scope.chat, notice(TOPIC_GONE), key=key)

@@ -22,7 +22,7 @@ from takopi.present.wording import one_line
 from takopi.store import outbox
 from takopi.telegram.buttons import Codec
 
-PickKind = Literal["agent", "cancel", "ctx", "model", "trigger", "worktrees"]
+PickKind = Literal["agent", "attach", "cancel", "ctx", "model", "trigger", "worktrees"]
 
 CLEAR = "clear"
 """The value of a button that undoes a choice: no digest reads so."""

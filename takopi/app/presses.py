@@ -13,8 +13,9 @@ from typing import Literal
 import msgspec
 import trio
 
+from takopi.app import interviewing
 from takopi.app.cards import DIFF_BYTES, send_diff
-from takopi.app.commands import agent, cancel, ctx, model, runs, trigger, worktrees
+from takopi.app.commands import agent, attach, cancel, ctx, model, runs, trigger, worktrees
 from takopi.app.desk import Desk
 from takopi.app.pickers import PICK, PickKind, PickPress, decide
 from takopi.app.tap import Tap, attended
@@ -22,6 +23,8 @@ from takopi.core.errors import Refused
 from takopi.core.ids import InboxId, RunId
 from takopi.core.messages import IncomingMessage
 from takopi.core.outgoing import Button, Card, Outgoing
+from takopi.drafts.machine import PRESS as DRAFT
+from takopi.interview.view import INTERVIEW
 from takopi.present.cards import decided, notice
 from takopi.present.units import length
 from takopi.runs.buttons import ASK, INBOX, RUN, InboxPress, RunPress
@@ -34,6 +37,7 @@ from takopi.telegram.buttons import Registry
 
 PICKS: Mapping[PickKind, Callable[[Tap, PickPress], Awaitable[None]]] = {
     "agent": agent.picked,
+    "attach": attach.picked,
     "cancel": cancel.picked,
     "ctx": ctx.picked,
     "model": model.picked,
@@ -52,6 +56,8 @@ def register(desk: Desk) -> Registry:
     registry = Registry()
     registry.add(RUN, attended(desk, _press_run))
     registry.add(ASK, desk.asks.press)
+    registry.add(DRAFT, desk.drafts.press)
+    registry.add(INTERVIEW, attended(desk, interviewing.pressed))
     registry.add(INBOX, attended(desk, _press_inbox))
     registry.add(PICK, attended(desk, _pick))
     registry.add(worktrees.WORKTREE, attended(desk, worktrees.pressed))
@@ -184,7 +190,7 @@ async def _press_inbox(tap: Tap, what: InboxPress) -> None:
         message = desk.reread(received)
         if not isinstance(message, IncomingMessage):
             raise Refused("this message cannot be read any more", way_out="send it again")
-        await desk.requests.from_message(message, inbox_id)
+        await desk.requests.from_message(await desk.ear.read(message), inbox_id)
         said = "It was late, and runs now."
     if await desk.shop.db.write(lambda conn: decide(conn, key)):
         tap.edit(notice(said))

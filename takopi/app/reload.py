@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,9 @@ from takopi.core.errors import ConfigInvalid, Problem
 from takopi.present.cards import notice, refusal
 from takopi.runs.schedule import Schedule
 from takopi.runs.workshop import Workshop
-from takopi.telegram.menu import build_menu
-from takopi.telegram.transport import TelegramTransport
+from takopi.telegram.menu import MenuItem, build_menu
 
-RESTART = "A new bot_token, api_url or transports takes effect after a restart."
+RESTART = "A new bot_token, api_url, transports or web.port takes effect after a restart."
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
 
@@ -33,7 +32,7 @@ class Reload:
     shop: Workshop
     settings: Settings
     schedule: Schedule
-    telegram: TelegramTransport
+    show: Callable[[Sequence[MenuItem]], None]
 
     async def watch(self, path: Path, current: Config) -> None:
         """Watch the file until cancelled."""
@@ -46,7 +45,7 @@ class Reload:
         known = self.shop.engines
         engines = [engine.id for engine in known if known.is_installed(engine.id)]
         aliases = self.settings.config().projects
-        self.telegram.show_menu(build_menu(DESCRIPTIONS, engines=engines, aliases=aliases))
+        self.show(build_menu(DESCRIPTIONS, engines=engines, aliases=aliases))
 
     async def _take(self, config: Config) -> None:
         old = self.settings.config()
@@ -55,8 +54,8 @@ class Reload:
         self.schedule.resize(config.limits.max_runs)
         self.show_menu()
         log.info("config.changed")
-        kept = (old.bot_token, old.api_url, old.transports)
-        if kept != (config.bot_token, config.api_url, config.transports):
+        kept = (old.bot_token, old.api_url, old.transports, old.web)
+        if kept != (config.bot_token, config.api_url, config.transports, config.web):
             await tell_home(self.shop, notice(RESTART))
 
     async def _complain(self, problems: tuple[Problem, ...]) -> None:

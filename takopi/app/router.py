@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 import trio
@@ -19,6 +20,7 @@ from takopi.app.stale import ask_about, is_stale
 from takopi.core.errors import StoreFailed, TakopiError
 from takopi.core.ids import InboxId, Scope
 from takopi.core.messages import Arrival, Edited, IncomingMessage, Press
+from takopi.drafts.service import is_drafting
 from takopi.kit.clock import now_ms
 from takopi.kit.lanes import Lanes
 from takopi.present.cards import notice, refusal
@@ -95,12 +97,17 @@ class Router:
         elif call is not None:
             command = self.commands[call.name]
             await self._once(inbox_id, lambda: command(self.desk, call))
-        elif await self.desk.asks.typed(message):
-            await self._settle(inbox_id, "done")
+        elif (asked := await self.desk.asks.find(message)) is not None:
+            await self._once(inbox_id, partial(self.desk.asks.typed, asked, message))
+        elif await self.desk.interviews.waits_for(message):
+            await self._once(inbox_id, lambda: self.desk.interviews.typed(message))
+        elif await self.desk.drafts.takes(message):
+            await self.desk.drafts.add(message, inbox_id)
         elif is_stale(message, self.desk.config.limits.stale_s):
             await ask_about(self.desk, inbox_id, message)
         else:
-            await self.desk.requests.from_message(message, inbox_id)
+            heard = await self.desk.ear.read(message)
+            await self.desk.requests.from_message(heard, inbox_id)
 
     def _call(self, message: IncomingMessage) -> Call | None:
         """The message as a command, if it is one of ours."""
@@ -122,7 +129,7 @@ class Router:
         own, chat = await self.desk.shop.db.read(
             lambda conn: (scopes.get(conn, scope), scopes.get(conn, scope.chat))
         )
-        return (own.trigger_mode or chat.trigger_mode) == "all"
+        return is_drafting(own) or (own.trigger_mode or chat.trigger_mode) == "all"
 
     def _begins_with_directive(self, text: str) -> bool:
         found = _COMMAND.match(text)

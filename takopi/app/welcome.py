@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from takopi.core.ids import Scope
+from takopi.app.notices import tell_home
 from takopi.core.outgoing import Outgoing
 from takopi.kit.clock import now_ms
 from takopi.present.cards import notice
@@ -36,10 +36,8 @@ async def tell_of_start(shop: Workshop, recovered: Recovered, *, set_aside: Path
         scope = chat_of(received)
         if scope.transport in shop.transports:
             shop.transport(scope).wake(scope)
-    chat_id = shop.config().chat_id
-    if set_aside is not None and chat_id is not None:
+    if set_aside is not None:
         text = (
             f"The database was damaged: it is set aside as `{set_aside.name}`, and a new one begun."
         )
-        for name in shop.transports:
-            await shop.tell(Scope(name, chat_id), notice(text))
+        await tell_home(shop, notice(text))

@@ -8,16 +8,29 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from takopi.cli import config, init
+from takopi.cli import config, demo, init
 from takopi.cli.errors import ending
 from takopi.core.errors import Refused
+
+SESSION = "session"
 
 
 class _Commands(TyperGroup):
     """The commands, and every engine as one: `takopi codex` runs with codex as the default."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), SESSION]
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == SESSION:
+            # It works with Trio, which the others do without.
+            from takopi.cli import session
+
+            command = get_command(session.app)
+            command.name = SESSION
+            return command
         known = super().get_command(ctx, cmd_name)
         if known is not None or cmd_name not in _engines():
             return known
@@ -33,6 +46,7 @@ app = typer.Typer(
 )
 app.add_typer(config.app, name="config")
 app.command("init")(init.init)
+app.command("demo")(demo.demo)
 
 
 @app.callback(invoke_without_command=True)

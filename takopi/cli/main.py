@@ -30,7 +30,8 @@ def _plain_run(args: list[str]) -> Callable[[], int] | None:
     if named:
         from takopi.cli.names import known_names
 
-        if len(named) > 1 or named[0] not in known_names().engines:
+        # `takopi demo` is a command, though there is an engine of that name.
+        if len(named) > 1 or named[0] == "demo" or named[0] not in known_names().engines:
             return None
     from takopi.cli.errors import ending
     from takopi.cli.run import run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
     from takopi.app.daemon import Launch
     from takopi.engines.catalog import load_catalog
     from takopi.kit import log
+    from takopi.web.token import keep_token
 
     home = find_home(os.environ)
     catalog = load_catalog(home.folder)
@@ -37,7 +39,8 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
     read = partial(load, home.config_file, names, environ=os.environ, to_run=True)
     config = read()
     level = "debug" if debug else "info" if verbose else "warning"
-    log.configure(level=level, secrets=(config.bot_token,))
+    web_token = keep_token(home.folder) if "web" in config.transports else ""
+    log.configure(level=level, secrets=(config.bot_token, web_token))
     return Launch(
         home=home,
         config=config,
@@ -46,4 +49,12 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
         environ=dict(os.environ),
         cwd=Path.cwd(),
         engine=engine,
+        web_token=web_token,
+        announce=_announce,
     )
+
+
+def _announce(address: str) -> None:
+    """The start line: whoever reads it may open the page."""
+    sys.stdout.write(f"takopi is at {address}\n")
+    sys.stdout.flush()

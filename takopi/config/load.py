@@ -16,7 +16,9 @@ from takopi.config.rules import (
     check_aliases,
     check_chats,
     check_engine,
+    check_mcp,
     check_urls,
+    check_voice,
     find_default_project,
     resolve_project,
 )
@@ -93,6 +95,8 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
     check_engine(table.default_engine, names, decoder, key="default_engine")
     check_chats(table, decoder)
     check_urls(table, decoder)
+    check_mcp(table, aliases, decoder)
+    check_voice(table, decoder)
     projects = {
         alias: project
         for alias, entry in table.projects.items()
@@ -118,8 +122,13 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
         api_url=table.api_url.rstrip("/"),
         transports=tuple(dict.fromkeys(table.transports)),
         projects=projects,
+        web=table.web,
         oneshot=table.oneshot,
+        interview=table.interview,
+        mcp=table.mcp,
         limits=table.limits,
+        drafts=table.drafts,
+        voice=table.voice,
         engines=engines,
     )
 

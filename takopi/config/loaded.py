@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from takopi.config.limits import Limits
-from takopi.config.schema import EngineSettings, Oneshot, SessionMode, Transport
+from takopi.config.schema import (
+    Drafts,
+    EngineSettings,
+    Interview,
+    Mcp,
+    Oneshot,
+    SessionMode,
+    Transport,
+    Voice,
+    Web,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +59,13 @@ class Config:
     transports: tuple[Transport, ...]
     projects: Mapping[str, Project]
     oneshot: Oneshot
+    interview: Interview = field(default_factory=Interview)
+    mcp: Mcp = field(default_factory=Mcp, repr=False)
     limits: Limits
+    drafts: Drafts = field(default_factory=Drafts)
+    voice: Voice = field(default_factory=Voice)
     engines: Mapping[str, EngineSettings] = field(repr=False)
+    web: Web = field(default_factory=Web)
 
     def project(self, alias: str) -> Project | None:
         """The project that goes by this alias, in whatever case it was written."""

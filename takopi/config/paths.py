@@ -30,6 +30,11 @@ class Home:
         """What takopi remembers."""
         return self.folder / "state.db"
 
+    @property
+    def sessions(self) -> Path:
+        """The interviews that are open."""
+        return self.folder / "sessions"
+
 
 def find_home(environ: Mapping[str, str]) -> Home:
     """The home that the environment names; it need not exist."""

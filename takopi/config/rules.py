@@ -112,16 +112,58 @@ def _check_chat(chat_id: int, table: ConfigTable, decoder: Decoder, *, key: str)
 
 def check_urls(table: ConfigTable, decoder: Decoder) -> None:
     """An address is one that HTTP can be spoken with."""
-    for key, url in (("api_url", table.api_url), ("oneshot.base_url", table.oneshot.base_url)):
-        if url is None:
-            continue
-        try:
-            parts = urlsplit(url)
-            usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        except ValueError:
-            usable = False
-        if not usable:
-            decoder.report(key, "must be an address", way_out="begin it with https:// or http://")
+    urls = {
+        "api_url": table.api_url,
+        "oneshot.base_url": table.oneshot.base_url,
+        "voice.base_url": table.voice.base_url,
+    }
+    for key, url in urls.items():
+        if url is not None:
+            _check_url(url, decoder, key=key)
+
+
+def _check_url(url: str, decoder: Decoder, *, key: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        decoder.report(key, "must be an address", way_out="begin it with https:// or http://")
+
+
+def check_mcp(table: ConfigTable, aliases: list[str], decoder: Decoder) -> None:
+    """A server can be reached in one way, and its name tells its tools from those of others."""
+    for name, server in table.mcp.servers.items():
+        key = key_of("mcp", "servers", name)
+        if not ALIAS.fullmatch(name) or "__" in name or name.endswith("_"):
+            decoder.report(
+                key,
+                f"{json.dumps(name)} cannot be the name of a server: use letters, digits, - and"
+                " single _, at most 32 of them",
+                way_out="give it another name",
+            )
+        ways = {"command": server.command, "url": server.url}
+        unusable = {key_of("mcp", "servers", name, way) for way in ways} & decoder.bad
+        if sum(way is not None for way in ways.values()) != 1 and not unusable:
+            decoder.report(
+                key, "needs either a command or a url", way_out="set one of them, and only one"
+            )
+        if server.url is not None:
+            _check_url(server.url, decoder, key=f"{key}.url")
+        for alias in server.projects:
+            if same_alias(alias, aliases) is None and "projects" not in decoder.bad:
+                decoder.report(
+                    f"{key}.projects",
+                    f"no project {json.dumps(alias)}",
+                    way_out="name configured aliases, or take it out",
+                )
+
+
+def check_voice(table: ConfigTable, decoder: Decoder) -> None:
+    """Voice notes are written down in one way."""
+    if table.voice.base_url is not None and table.voice.command:
+        decoder.report("voice", "has a base_url and a command", way_out="take one of them out")
 
 
 def resolve_project(

@@ -46,11 +46,80 @@ class ProjectTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Oneshot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The `[oneshot]` table: short questions to a model, beside the engines' runs."""
 
-    backend: Literal["auto", "api", "cli"] = "auto"
+    backend: Literal["auto", "api", "cli", "demo"] = "auto"
     model: Text | None = None
     api_key_file: Path | None = None
     base_url: Text | None = None
     timeout_s: Annotated[float, Meta(gt=0, le=600)] = 120
+
+
+class Drafts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[drafts]` table: prompts that are put together from several messages."""
+
+    backend: Literal["cli", "api", "demo"] = "cli"
+    """Who puts them together: `claude -p`, the Anthropic API, or takopi itself, as a list."""
+    timeout_s: Annotated[float, Meta(gt=0, le=600)] = 120
+    tmux_socket: Text | None = None
+    """The name of a tmux server of one's own, as in `tmux -L`."""
+
+
+class Voice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[voice]` table: how voice notes become text."""
+
+    base_url: Text | None = None
+    """A server that speaks the API of OpenAI, up to and with its `/v1`."""
+    api_key_file: Path | None = None
+    model: Text = "whisper-1"
+    command: tuple[str, ...] = ()
+    """A program of this machine instead; `{file}` in it is the recording."""
+    timeout_s: Annotated[float, Meta(gt=0, le=600)] = 60
+    max_s: Annotated[int, Meta(ge=1, le=3600)] = 600
+    """The longest voice note that is taken, in seconds."""
+
+
+class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An `[mcp.servers.<name>]` table: a program that speaks over stdio, or an address."""
+
+    command: Text | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: Text | None = None
+    projects: tuple[Text, ...] = ()
+    """The projects whose runs are offered its tools; empty means every run."""
+    allow: tuple[Text, ...] = ()
+    """Patterns of `server__tool` names that run without asking."""
+
+
+class Mcp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[mcp]` table: tools of the person's own that engines may call."""
+
+    servers: dict[str, McpServer] = {}
+    max_iterations: Annotated[int, Meta(ge=1, le=100)] = 10
+    """Rounds of tool calls in one run before it is stopped."""
+    max_output_bytes: Annotated[int, Meta(ge=1024, le=16 * 1024 * 1024)] = 64 * 1024
+    """How much of one result an engine gets to see."""
+    start_s: Annotated[float, Meta(gt=0, le=600)] = 30
+    """How long a server may take until it has said which tools it has."""
+    call_s: Annotated[float, Meta(gt=0, le=3600)] = 120
+    """How long one call may take."""
+
+
+class Interview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[interview]` table: the questions of /plan."""
+
+    auto: bool = True
+    """Whether runs are told how to ask back, and their questions become an interview."""
+    max_rounds: Annotated[int, Meta(ge=1, le=5)] = 3
+    dir: Text = ".claude/todos"
+    """Where briefs go; relative to the folder that is worked in."""
+    ttl_s: Annotated[float, Meta(gt=0, le=2592000)] = 86400
+
+
+class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[web]` table: the page on this machine."""
+
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8737
+    """0 takes any that is free."""
 
 
 class ConfigTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,5 +136,10 @@ class ConfigTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     api_url: Text = API_URL
     transports: Annotated[tuple[Transport, ...], Meta(min_length=1)] = ("telegram",)
     projects: dict[str, ProjectTable] = {}
+    web: Web = Web()
     oneshot: Oneshot = Oneshot()
+    interview: Interview = Interview()
+    mcp: Mcp = Mcp()
+    drafts: Drafts = Drafts()
+    voice: Voice = Voice()
     limits: Limits = Limits()

@@ -41,6 +41,11 @@ class Engines:
         self.broken = catalog.broken
         self.configure({})
 
+    @property
+    def keeper(self) -> Keeper:
+        """Who starts the engines' processes, and whoever else's."""
+        return self._keeper
+
     def configure(self, settings: Mapping[str, EngineSettings]) -> None:
         """Take new settings; an engine without any has its defaults."""
         self._engines = {}

@@ -19,6 +19,7 @@ from takopi.oneshot.api import Api, open_api
 from takopi.oneshot.asker import Asker
 from takopi.oneshot.backend import Backend
 from takopi.oneshot.cli import INSTALL, Claude, Cli
+from takopi.oneshot.demo import Demo
 from takopi.oneshot.key import SET_FILE, VARIABLE, find_key
 from takopi.oneshot.port import Oneshot
 
@@ -27,10 +28,14 @@ WAY_OUT = f"{SET_FILE}, set {VARIABLE}, or install claude with `{INSTALL}`"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The API if there is a key for it, else claude, unless the config names one of them."""
+    """The API if there is a key for it, else claude, unless the config names one of them.
+
+    With `is_demo`, what nobody has chosen is the script: the engine is one, too.
+    """
 
     api: Api
     cli: Cli
+    is_demo: bool = False
 
     async def complete(self, system: str, user: str) -> str:
         """What the chosen one says."""
@@ -43,8 +48,12 @@ class Chosen:
             return self.api
         if settings.backend == "cli":
             return self.cli
+        if settings.backend == "demo":
+            return Demo()
         if find_key(settings, self.api.environ) is not None:
             return self.api
+        if self.is_demo:
+            return Demo()
         path = {**self.cli.environ, **self.cli.claude.env}.get("PATH")
         if shutil.which(self.cli.claude.command, path=path):
             return self.cli
@@ -60,6 +69,7 @@ async def open_oneshot(
     environ: Mapping[str, str],
     secrets: tuple[str, ...] = (),
     grace_s: float,
+    is_demo: bool = False,
 ) -> AsyncGenerator[Oneshot, None]:
     """Short questions for as long as the block lasts.
 
@@ -74,4 +84,4 @@ async def open_oneshot(
         grace_s=grace_s,
     )
     async with open_api(settings, environ) as api:
-        yield Asker(Chosen(api, cli))
+        yield Asker(Chosen(api, cli, is_demo))

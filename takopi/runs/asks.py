@@ -9,7 +9,7 @@ import msgspec
 import structlog
 import trio
 
-from takopi.core.errors import TakopiError
+from takopi.core.errors import Refused, TakopiError
 from takopi.core.events import Answer, Ask
 from takopi.core.ids import MessageRef, RunId, Scope
 from takopi.core.messages import IncomingMessage, Press
@@ -142,20 +142,25 @@ class Asks:
                 words = "approved"
             self._decide(opened, answer, words + _by(press.scope, press.sender_id), press.ref)
 
-    async def typed(self, message: IncomingMessage) -> bool:
-        """Whether a message is the answer to an open ask; then it is decided."""
+    async def find(self, message: IncomingMessage) -> OpenAsk | None:
+        """The open ask that a message answers."""
         ref = message.reply_ref
-        if ref is None or not self._open:
-            return False
+        if ref is None or not self._open or not message.text.strip():
+            return None
         run = await self._shop.db.read(lambda conn: threads.run_of(conn, ref))
         if run is None:
-            return False
+            return None
         key = await self._shop.db.read(
             lambda conn: outbox.key_of(conn, run, message_id=ref.message_id)
         )
         opened = next((each for each in self._open.values() if each.key == key), None)
-        if opened is None or opened.answered.is_set() or not message.text.strip():
-            return False
+        return None if opened is None or opened.answered.is_set() else opened
+
+    async def typed(self, opened: OpenAsk, message: IncomingMessage) -> None:
+        """Decide an ask by what was typed in reply to it."""
+        ref = message.reply_ref
+        if ref is None or opened.answered.is_set():
+            raise Refused("this was decided already", way_out="send it again to have it run")
         by = _by(message.scope, message.sender_id)
         if opened.ask.kind == "question":
             self._reply(opened, (message.text.strip(),), by, ref)
@@ -164,7 +169,6 @@ class Asks:
             words = "to be revised" if opened.ask.plan is not None else "denied"
             said = one_line(message.text, 100)
             self._decide(opened, answer, f"{words}{by}: {said}", ref)
-        return True
 
     async def _show(self, opened: OpenAsk) -> None:
         run = opened.live.run

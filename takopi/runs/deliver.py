@@ -60,8 +60,12 @@ def settle(
     thread: ResumeToken | None,
     messages: tuple[Outgoing, ...],
     keeps_session: bool = True,
+    instead: tuple[str, Outgoing] | None = None,
 ) -> None:
-    """Write down how the run ended, and what is to be said about it."""
+    """Write down how the run ended, and what is to be said about it.
+
+    What comes `instead` of an answer has a key of its own, and does not belong to the run.
+    """
     known = ledger.find(conn, run.id)
     if thread is not None and known is not None and known.state == "running":
         ledger.set_thread(conn, run.id, thread, now_ms=now_ms(), model=completed.model)
@@ -79,6 +83,8 @@ def settle(
     for index, message in enumerate(messages):
         key = f"{status}:{run.id}:{index}"
         put(conn, run.scope, message, kind="answer", run_id=run.id, key=key)
+    if instead is not None:
+        put(conn, run.scope, instead[1], kind="notice", key=instead[0])
 
 
 def _keep_session(conn: sqlite3.Connection, run: Run, thread: ResumeToken) -> None:

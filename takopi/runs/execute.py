@@ -11,6 +11,7 @@ import trio
 from takopi.core.errors import StoreFailed, TakopiError
 from takopi.core.events import Completed
 from takopi.core.ids import ResumeToken
+from takopi.core.outgoing import Card, Outgoing
 from takopi.core.ports import EngineJob, EngineLimits
 from takopi.kit.clock import now_ms
 from takopi.kit.cwd import run_cwd
@@ -21,6 +22,8 @@ from takopi.runs.asks import Asks
 from takopi.runs.buttons import run_button
 from takopi.runs.deliver import ending_messages, settle
 from takopi.runs.live import Live
+from takopi.runs.signals import Signals
+from takopi.runs.tooling import converse
 from takopi.store import ledger
 
 FINISH_S = 15.0
@@ -34,11 +37,11 @@ STOPPED = "takopi was stopped while this was running."
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.runs")
 
 
-async def work(live: Live, asks: Asks) -> None:
+async def work(live: Live, asks: Asks, signals: Signals | None = None) -> None:
     """Run to the end, tell how it ended; what goes wrong is this run's ending, not ours."""
     structlog.contextvars.bind_contextvars(run=live.id)
     try:
-        status, completed = await _outcome(live, asks)
+        status, completed = await _outcome(live, asks, signals)
     except BaseException:
         # takopi is stopping: a cancellation, which a nursery may have made a group of.
         with trio.move_on_after(FINISH_S, shield=True):
@@ -46,7 +49,20 @@ async def work(live: Live, asks: Asks) -> None:
         raise
     finally:
         asks.forget(live.id)
-    await _finish(live, status, completed)
+    taken = None
+    if signals is not None and status == "done":
+        taken = await _offer(live, completed, signals)
+    await _finish(live, status, completed, taken)
+
+
+async def _offer(live: Live, completed: Completed, signals: Signals) -> tuple[str, Card] | None:
+    """Let a feature take the answer; what goes wrong with that, and it is shown."""
+    try:
+        with trio.move_on_after(FINISH_S, shield=True):
+            return await signals.take(live.run, completed.answer, thread=live.thread)
+    except TakopiError as error:
+        log.warning("answer.not_taken", why=error.what)
+    return None
 
 
 async def _interrupt(live: Live) -> None:
@@ -56,10 +72,12 @@ async def _interrupt(live: Live) -> None:
         await _finish(live, "interrupted", stopped)
 
 
-async def _outcome(live: Live, asks: Asks) -> tuple[FinalStatus, Completed]:
+async def _outcome(
+    live: Live, asks: Asks, signals: Signals | None
+) -> tuple[FinalStatus, Completed]:
     try:
         with live.scope:
-            completed = await _attempt(live, asks)
+            completed = await _attempt(live, asks, signals)
             return ("done" if completed.ok else "error"), completed
     except TakopiError as error:
         return "error", Completed(ok=False, error=_sentence(error))
@@ -70,7 +88,7 @@ async def _outcome(live: Live, asks: Asks) -> tuple[FinalStatus, Completed]:
     return "cancelled", Completed(ok=False, answer="\n\n".join(live.said))
 
 
-async def _attempt(live: Live, asks: Asks) -> Completed:
+async def _attempt(live: Live, asks: Asks, signals: Signals | None) -> Completed:
     shop, run = live.shop, live.run
     live.cwd = await _find_cwd(live)
     thread = await _find_thread(live, live.cwd)
@@ -86,6 +104,7 @@ async def _attempt(live: Live, asks: Asks) -> Completed:
     job = EngineJob(
         prompt=live.run.prompt,
         cwd=cwd,
+        system=None if signals is None else signals.instruction(run, resumed=thread is not None),
         resume=thread,
         model=run.model,
         limits=EngineLimits(limits.grace_s, limits.ask_s, limits.line_bytes),
@@ -98,7 +117,7 @@ async def _attempt(live: Live, asks: Asks) -> Completed:
         watchers.start_soon(_record_thread, live)
         try:
             with trio.move_on_after(limits.run_s or math.inf):
-                completed = await engine.run(job, live.hear, asks.port(live))
+                completed = await converse(live, engine, job, port=asks.port(live))
         except Exception as error:  # ruff: ignore[blind-except] raised below, not as a group
             failures.append(error)
         watchers.cancel_scope.cancel()
@@ -172,16 +191,29 @@ async def _watch_silence(live: Live, idle_s: float) -> None:
         log.warning("silence.not_told", why=error.what)
 
 
-async def _finish(live: Live, status: FinalStatus, completed: Completed) -> None:
-    """Write the ending down, and again while the disk does not take it."""
+async def _finish(
+    live: Live,
+    status: FinalStatus,
+    completed: Completed,
+    taken: tuple[str, Card] | None = None,
+) -> None:
+    """Write the ending down, and again while the disk does not take it.
+
+    An answer that was `taken` is not shown: the card that stands for it is.
+    """
     while True:
         with trio.move_on_after(FINISH_S, shield=True):
             ref = await live.face.close()
             progress_id = None if ref is None else ref.message_id
-            messages = ending_messages(live, status, completed, progress_id=progress_id)
+            messages: tuple[Outgoing, ...] = ()
+            instead = None
+            if taken is None:
+                messages = ending_messages(live, status, completed, progress_id=progress_id)
+            else:
+                instead = taken[0], Outgoing(taken[1], removes=progress_id)
             try:
                 await live.shop.db.write(
-                    lambda conn, messages=messages: settle(
+                    lambda conn, messages=messages, instead=instead: settle(
                         conn,
                         live.run,
                         status,
@@ -189,6 +221,7 @@ async def _finish(live: Live, status: FinalStatus, completed: Completed) -> None
                         thread=live.thread,
                         messages=messages,
                         keeps_session=live.keeps_session,
+                        instead=instead,
                     )
                 )
                 live.shop.transport(live.run.scope).wake(live.run.scope.chat)

@@ -11,13 +11,14 @@ import trio
 from takopi.core.errors import Refused
 from takopi.core.ids import EngineId, InboxId, ResumeToken, RunId
 from takopi.core.messages import IncomingMessage
+from takopi.core.outgoing import Outgoing
 from takopi.kit.clock import now_ms
 from takopi.routing.facts import Facts, named_threads, reply_ref
 from takopi.routing.resolve import Resolved, resolve
 from takopi.routing.resume import CONTINUE
 from takopi.runs.schedule import Schedule
-from takopi.runs.workshop import Workshop
-from takopi.store import inbox, ledger, scopes, threads
+from takopi.runs.workshop import Workshop, put
+from takopi.store import inbox, ledger, outbox, scopes, threads
 from takopi.store.ledger import NewRun, Run
 
 MINUTE_S = 60.0
@@ -39,7 +40,7 @@ class Requests:
         """
         self._check_pace(message.sender_id)
         resolved = await self.resolve(message)
-        self._check_room(resolved)
+        self._check_room(resolved.thread, resolved.waits_for)
         new = NewRun(
             scope=message.scope,
             prompt=resolved.prompt,
@@ -50,6 +51,7 @@ class Requests:
             cwd=resolved.cwd_hint,
             prompt_ref=message.ref,
             inbox_id=inbox_id,
+            sender_id=message.sender_id,
         )
         run = await self._shop.db.write(lambda conn: _take(conn, new, inbox_id))
         if run is not None:
@@ -59,6 +61,22 @@ class Requests:
                 session_cwd=resolved.session_cwd,
                 notes=resolved.notes,
             )
+
+    async def start(self, new: NewRun, *, key: str, said: Outgoing) -> None:
+        """Start a run that a feature has put together, and say so; once for each `key`."""
+        self._shop.engines.get(new.engine)
+        self._check_room(new.thread)
+
+        def change(conn: sqlite3.Connection) -> Run | None:
+            if outbox.knows(conn, key):
+                return None
+            put(conn, new.scope, said, kind="notice", key=key)
+            return ledger.add(conn, new, now_ms=now_ms())
+
+        run = await self._shop.db.write(change)
+        self._shop.transport(new.scope).wake(new.scope.chat)
+        if run is not None:
+            self._schedule.submit(run)
 
     async def resolve(self, message: IncomingMessage) -> Resolved:
         """What the message asks for, by everything that is known now."""
@@ -106,12 +124,12 @@ class Requests:
             )
         recent.append(now)
 
-    def _check_room(self, resolved: Resolved) -> None:
+    def _check_room(self, thread: ResumeToken | None, waits_for: RunId | None = None) -> None:
         """What can begin at once is never too much; what would have to wait may be."""
         waiting = self._schedule.queued
         if waiting < self._shop.config().limits.max_queued:
             return
-        if self._schedule.must_wait(resolved.thread, resolved.waits_for):
+        if self._schedule.must_wait(thread, waits_for):
             already = {0: "no run may wait", 1: "1 run is waiting already"}
             raise Refused(
                 already.get(waiting, f"{waiting} runs are waiting already"),
@@ -184,5 +202,7 @@ def _again(conn: sqlite3.Connection, run_id: RunId, how: str) -> Run:
         cwd=cwd,
         prompt_ref=run.prompt_ref,
         retry_of=run_id,
+        sender_id=run.sender_id,
+        interactive=run.interactive,
     )
     return ledger.add(conn, new, now_ms=now_ms())

@@ -17,6 +17,7 @@ from takopi.runs.deliver import ending_messages, settle
 from takopi.runs.edits import Face
 from takopi.runs.execute import work
 from takopi.runs.live import Live
+from takopi.runs.signals import Signals
 from takopi.runs.workshop import Workshop
 from takopi.store import ledger
 from takopi.store.ledger import Run
@@ -28,7 +29,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.runs")
 
 
 class Schedule:
-    """All runs of this process. They live in `nursery`, which is given to it."""
+    """All runs of this process. They live in `nursery`, which is given to it.
+
+    `signals` is set before the first run, by whoever puts the features together.
+    """
+
+    signals: Signals | None = None
 
     def __init__(self, nursery: trio.Nursery, shop: Workshop, asks: Asks) -> None:
         self._nursery = nursery
@@ -122,7 +128,7 @@ class Schedule:
     async def _work(self, live: Live) -> None:
         self._note_neighbours(live)
         try:
-            await work(live, self._asks)
+            await work(live, self._asks, self.signals)
         finally:
             self._forget(live)
 

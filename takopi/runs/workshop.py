@@ -16,6 +16,7 @@ from takopi.core.outgoing import Card, Outgoing, Text
 from takopi.core.ports import Transport
 from takopi.engines.registry import Engines
 from takopi.kit.clock import now_ms
+from takopi.mcp.servers import McpServers
 from takopi.present.footer import footer
 from takopi.projects.worktrees import Worktrees
 from takopi.routing.ctx import format_ctx
@@ -35,6 +36,7 @@ class Workshop:
     transports: Mapping[str, Transport]
     config: Callable[[], Config]
     start_cwd: Path
+    mcp: McpServers | None = None
 
     def transport(self, scope: Scope) -> Transport:
         """Where the people of this scope are."""

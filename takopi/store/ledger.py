@@ -28,7 +28,10 @@ _NEXT: dict[RunState, frozenset[RunState]] = {
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """What a run is asked to be. Its messages are in the chat of its scope."""
+    """What a run is asked to be. Its messages are in the chat of its scope.
+
+    An `interactive` run may answer with questions, which go to `sender_id`.
+    """
 
     scope: Scope
     prompt: str
@@ -40,6 +43,8 @@ class NewRun:
     prompt_ref: MessageRef | None = None
     inbox_id: InboxId | None = None
     retry_of: RunId | None = None
+    sender_id: int | None = None
+    interactive: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class Run:
     answer: str | None
     error: str | None
     usage: Usage
+    sender_id: int | None = None
+    interactive: bool = True
 
 
 def add(conn: sqlite3.Connection, new: NewRun, *, now_ms: int) -> Run:
@@ -78,8 +85,8 @@ def add(conn: sqlite3.Connection, new: NewRun, *, now_ms: int) -> Run:
         raise Refused(f"this message has started run {other} already")
     row = conn.execute(
         "INSERT INTO runs (inbox_id, retry_of, transport, chat_id, topic_id, prompt, project,"
-        " branch, cwd, engine, model, thread, created_ms)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        " branch, cwd, engine, model, thread, created_ms, sender_id, interactive)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             new.inbox_id,
             new.retry_of,
@@ -93,6 +100,8 @@ def add(conn: sqlite3.Connection, new: NewRun, *, now_ms: int) -> Run:
             new.model,
             None if new.thread is None else new.thread.value,
             now_ms,
+            new.sender_id,
+            new.interactive,
         ),
     ).fetchone()
     run_id = RunId(row["id"])
@@ -226,12 +235,13 @@ def unfinished(conn: sqlite3.Connection) -> tuple[Run, ...]:
 
 def last(conn: sqlite3.Connection, count: int, *, chat: Scope | None = None) -> tuple[Run, ...]:
     """The last runs that were asked for, everywhere or in one chat, the newest first."""
-    transport, chat_id = (None, None) if chat is None else (chat.transport, chat.chat_id)
-    rows = conn.execute(
-        "SELECT * FROM runs WHERE transport = ifnull(?, transport)"
-        " AND chat_id = ifnull(?, chat_id) ORDER BY id DESC LIMIT ?",
-        (transport, chat_id, count),
-    )
+    if chat is None:
+        rows = conn.execute("SELECT * FROM runs ORDER BY id DESC LIMIT ?", (count,))
+    else:
+        rows = conn.execute(
+            "SELECT * FROM runs WHERE transport = ? AND chat_id = ? ORDER BY id DESC LIMIT ?",
+            (chat.transport, chat.chat_id, count),
+        )
     return tuple(_run(row) for row in rows)
 
 
@@ -304,4 +314,6 @@ def _run(row: sqlite3.Row) -> Run:
             cached_tokens=row["cached_tokens"],
             cost_usd=row["cost_usd"],
         ),
+        sender_id=row["sender_id"],
+        interactive=bool(row["interactive"]),
     )

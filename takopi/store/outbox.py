@@ -98,7 +98,8 @@ def take_next(conn: sqlite3.Connection, chat: Scope, *, now_ms: int) -> Send | N
 def due(conn: sqlite3.Connection) -> tuple[Due, ...]:
     """Every chat whose next send waits, the soonest first."""
     rows = conn.execute(
-        "SELECT transport, chat_id, not_before_ms FROM outbox AS own WHERE state = 'waiting'"
+        "SELECT transport, chat_id, not_before_ms FROM outbox AS own"
+        " WHERE state IN ('waiting', 'sending', 'parked') AND state = 'waiting'"
         " AND id = (SELECT min(id) FROM outbox AS other WHERE other.transport = own.transport"
         " AND other.chat_id = own.chat_id AND other.state IN ('waiting', 'sending', 'parked'))"
         " ORDER BY not_before_ms, id"
@@ -132,6 +133,29 @@ def payload_of(conn: sqlite3.Connection, run_id: RunId, *, message_id: int) -> b
         "SELECT payload FROM outbox WHERE run_id = ? AND message_id = ?", (run_id, message_id)
     ).fetchone()
     return None if row is None else row["payload"]
+
+
+def key_at(conn: sqlite3.Connection, ref: MessageRef) -> str | None:
+    """The `dedupe_key` of what arrived as this message, as far as it is known."""
+    row = conn.execute(
+        "SELECT dedupe_key FROM outbox WHERE transport = ? AND chat_id = ? AND message_id = ?",
+        (ref.transport, ref.chat_id, ref.message_id),
+    ).fetchone()
+    return None if row is None else row["dedupe_key"]
+
+
+def may_be(conn: sqlite3.Connection, key: str, ref: MessageRef) -> bool:
+    """Whether a message that is not known may be what was put under this key.
+
+    It is on its way and nobody here has heard that it arrived, or it was sent twice and this is
+    the first of them.
+    """
+    row = conn.execute(
+        "SELECT 1 FROM outbox WHERE dedupe_key = ?2 AND"
+        " (state = 'sending' OR maybe_sent = 1 AND ifnull(message_id, ?1 + 1) > ?1)",
+        (ref.message_id, key),
+    ).fetchone()
+    return row is not None
 
 
 def knows(conn: sqlite3.Connection, key: str) -> bool:
@@ -189,7 +213,8 @@ def park(conn: sqlite3.Connection, chat: Scope, *, now_ms: int) -> int:
     """The chat cannot be reached: hold back all its open sends; returns how many."""
     return conn.execute(
         "UPDATE outbox SET state = 'parked', parked_ms = ?"
-        " WHERE transport = ? AND chat_id = ? AND state IN ('waiting', 'sending')",
+        " WHERE transport = ? AND chat_id = ?"
+        " AND state IN ('waiting', 'sending', 'parked') AND state != 'parked'",
         (now_ms, chat.transport, chat.chat_id),
     ).rowcount
 

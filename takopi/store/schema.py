@@ -33,6 +33,7 @@ _VERSION_1: Step = (
     ) STRICT
     """,
     "CREATE INDEX inbox_open ON inbox (state, id) WHERE state IN ('new', 'taken')",
+    "CREATE INDEX inbox_settled ON inbox (settled_ms)",
     """
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -60,11 +61,16 @@ _VERSION_1: Step = (
         input_tokens INTEGER,
         output_tokens INTEGER,
         cached_tokens INTEGER,
-        cost_usd REAL
+        cost_usd REAL,
+        sender_id INTEGER,
+        interactive INTEGER NOT NULL DEFAULT 1
     ) STRICT
     """,
     "CREATE INDEX runs_open ON runs (state, id) WHERE state IN ('queued', 'running')",
     "CREATE INDEX runs_retry ON runs (retry_of)",
+    "CREATE INDEX runs_thread ON runs (engine, thread)",
+    "CREATE INDEX runs_chat ON runs (transport, chat_id)",
+    "CREATE INDEX runs_ended ON runs (ended_ms)",
     """
     CREATE TABLE threads (
         engine TEXT NOT NULL,
@@ -97,6 +103,7 @@ _VERSION_1: Step = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX messages_run ON messages (run_id)",
+    "CREATE INDEX messages_lost ON messages (run_id) WHERE run_id IS NULL AND thread IS NULL",
     """
     CREATE TABLE scopes (
         transport TEXT NOT NULL,
@@ -109,7 +116,8 @@ _VERSION_1: Step = (
         target TEXT,
         trigger_mode TEXT CHECK (trigger_mode IN ('all', 'mention')),
         thread_engine TEXT,
-        thread_value TEXT
+        thread_value TEXT,
+        drafting INTEGER NOT NULL DEFAULT 0
     ) STRICT
     """,
     "CREATE UNIQUE INDEX scopes_topic ON scopes (transport, chat_id, topic_id)",
@@ -142,6 +150,68 @@ _VERSION_1: Step = (
         WHERE state IN ('waiting', 'sending', 'parked')
     """,
     "CREATE INDEX outbox_run ON outbox (run_id)",
+    """
+    CREATE INDEX outbox_message ON outbox (transport, chat_id, message_id)
+        WHERE message_id IS NOT NULL
+    """,
+    # What was deleted stays as an empty row, so that a page that was away learns of it.
+    """
+    CREATE TABLE web_messages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        change INTEGER NOT NULL UNIQUE,
+        author TEXT NOT NULL CHECK (author IN ('person', 'takopi')),
+        card BLOB NOT NULL,
+        reply_to INTEGER,
+        file_name TEXT,
+        file BLOB,
+        silent INTEGER NOT NULL DEFAULT 0,
+        edited INTEGER NOT NULL DEFAULT 0,
+        deleted INTEGER NOT NULL DEFAULT 0,
+        client_key TEXT UNIQUE,
+        sent_ms INTEGER NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX web_messages_sent ON web_messages (sent_ms)",
+    "CREATE INDEX outbox_ended ON outbox (ended_ms)",
+    """
+    CREATE TABLE drafts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        transport TEXT NOT NULL,
+        chat_id INTEGER NOT NULL,
+        topic_id INTEGER,
+        words TEXT,
+        step INTEGER NOT NULL DEFAULT 0,
+        card_id INTEGER
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX drafts_topic ON drafts (transport, chat_id, topic_id)",
+    "CREATE UNIQUE INDEX drafts_chat ON drafts (transport, chat_id) WHERE topic_id IS NULL",
+    """
+    CREATE TABLE draft_versions (
+        draft_id INTEGER NOT NULL REFERENCES drafts (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (draft_id, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE draft_jobs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        transport TEXT NOT NULL,
+        chat_id INTEGER NOT NULL,
+        topic_id INTEGER,
+        kind TEXT NOT NULL CHECK (kind IN ('text', 'voice', 'revert', 'run')),
+        text TEXT NOT NULL,
+        message_id INTEGER,
+        duration_s INTEGER NOT NULL,
+        size_bytes INTEGER,
+        step INTEGER NOT NULL,
+        state TEXT NOT NULL DEFAULT 'waiting'
+            CHECK (state IN ('waiting', 'failed', 'append', 'sending')),
+        why TEXT NOT NULL DEFAULT ''
+    ) STRICT
+    """,
+    "CREATE INDEX draft_jobs_scope ON draft_jobs (transport, chat_id, topic_id)",
 )
 
 STEPS: tuple[Step, ...] = (_VERSION_1,)

@@ -17,7 +17,8 @@ TriggerMode = Literal["all", "mention"]
 class Choices:
     """What was chosen for a scope; None where nothing was.
 
-    `target` names where prompts go instead of an engine; `thread` is the scope's current one.
+    `target` names where prompts go instead of an engine; `thread` is the scope's current one. With
+    `drafting`, messages are put together before they are sent.
     """
 
     context: Context | None = None
@@ -26,6 +27,7 @@ class Choices:
     target: str | None = None
     trigger_mode: TriggerMode | None = None
     thread: ResumeToken | None = None
+    drafting: bool = False
 
 
 def get(conn: sqlite3.Connection, scope: Scope) -> Choices:
@@ -45,6 +47,7 @@ def get(conn: sqlite3.Connection, scope: Scope) -> Choices:
         thread=None
         if row["thread_engine"] is None
         else ResumeToken(EngineId(row["thread_engine"]), row["thread_value"]),
+        drafting=bool(row["drafting"]),
     )
 
 
@@ -58,7 +61,7 @@ def put(conn: sqlite3.Connection, scope: Scope, choices: Choices) -> None:
         return
     thread = choices.thread
     conn.execute(
-        "INSERT INTO scopes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO scopes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             scope.transport,
             scope.chat_id,
@@ -70,5 +73,14 @@ def put(conn: sqlite3.Connection, scope: Scope, choices: Choices) -> None:
             choices.trigger_mode,
             None if thread is None else thread.engine,
             None if thread is None else thread.value,
+            choices.drafting,
         ),
+    )
+
+
+def targets(conn: sqlite3.Connection) -> tuple[tuple[Scope, str], ...]:
+    """Every scope whose prompts go somewhere else than to an engine, and where to."""
+    rows = conn.execute("SELECT * FROM scopes WHERE target IS NOT NULL")
+    return tuple(
+        (Scope(row["transport"], row["chat_id"], row["topic_id"]), row["target"]) for row in rows
     )

@@ -51,6 +51,10 @@ class _Topic(msgspec.Struct, frozen=True):
     message_thread_id: int
 
 
+class _Member(msgspec.Struct, frozen=True):
+    status: str
+
+
 class _File(msgspec.Struct, frozen=True):
     file_path: str | None = None
     file_size: int | None = None
@@ -210,6 +214,11 @@ class Api:
             "createForumTopic", _Topic, chat_id=chat_id, name=cut(name, MAX_TOPIC_NAME)
         )
         return topic.message_thread_id
+
+    async def get_chat_member(self, chat_id: int, user_id: int) -> str:
+        """What somebody is in a chat: `creator`, `administrator`, `member`, `left` and so on."""
+        member = await self._call("getChatMember", _Member, chat_id=chat_id, user_id=user_id)
+        return member.status
 
     async def download(self, file_id: str, *, max_bytes: int) -> bytes:
         """The content of a file; refused when it is over `max_bytes` or no longer there."""

@@ -28,3 +28,5 @@ class Hooks:
     """The first chat goes on as the second; the store has followed already."""
     on_edit_lost: Callable[[MessageRef, Card], None] = _ignore
     """The message that was to read so is no longer there."""
+    on_delete_refused: Callable[[MessageRef], None] = _ignore
+    """The message cannot be removed, and still reads as it did."""

@@ -203,6 +203,8 @@ class Sender:
             await _request(request, within_s=self._times.request_s)
         except TakopiError as error:
             await self._try_again(queue, removal, error=error)
+            if isinstance(error, Rejected):
+                self._hooks.on_delete_refused(MessageRef(queue.chat.transport, chat_id, message_id))
         else:
             queue.backoff.reset()
 

@@ -115,6 +115,11 @@ class TelegramTransport:
             ) from error
         return Scope(chat.transport, chat.chat_id, topic_id)
 
+    async def is_chat_admin(self, chat_id: int, user_id: int) -> bool:
+        """Whether somebody made a chat or administers it."""
+        status = await self._api.get_chat_member(chat_id, user_id)
+        return status in {"creator", "administrator"}
+
     async def download(self, file_id: str, *, max_bytes: int = MAX_DOWNLOAD_BYTES) -> bytes:
         """The content of a file that a person sent; refused when it is too big or gone."""
         return await self._api.download(file_id, max_bytes=max_bytes)

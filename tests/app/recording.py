@@ -12,6 +12,8 @@ import trio
 
 from takopi.app.commands.registry import COMMANDS
 from takopi.app.desk import Call, Desk
+from takopi.app.drafting import draft_ports, open_parts
+from takopi.app.interviewing import InterviewHost
 from takopi.app.presses import register
 from takopi.config.limits import Limits
 from takopi.config.loaded import Config, Project
@@ -20,9 +22,14 @@ from takopi.core.errors import TakopiError
 from takopi.core.ids import EngineId, InboxId, MessageRef, ResumeToken, RunId, Scope
 from takopi.core.messages import Incoming, IncomingMessage, Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.drafts.service import Drafts
 from takopi.engines.catalog import load_catalog
 from takopi.engines.registry import open_engines
+from takopi.interview.service import Interviews
+from takopi.interview.store import Files
 from takopi.kit.proc import open_keeper
+from takopi.oneshot.asker import Asker
+from takopi.oneshot.demo import Demo
 from takopi.projects.worktrees import Worktrees
 from takopi.runs.asks import Asks
 from takopi.runs.live import Live
@@ -338,22 +345,32 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
         trio.open_nursery() as services,
     ):
         await services.start(db.serve)
-        async with trio.open_nursery() as runs:
-            shop = Workshop(
-                db=db,
-                engines=engines,
-                worktrees=Worktrees(),
-                transports={transport.name: transport},
-                config=lambda: settings["now"],
-                start_cwd=cwd,
-            )
+        shop = Workshop(
+            db=db,
+            engines=engines,
+            worktrees=Worktrees(),
+            transports={transport.name: transport},
+            config=lambda: settings["now"],
+            start_cwd=cwd,
+        )
+        async with open_parts(shop, None, environ=environ) as parts, trio.open_nursery() as runs:
             asks = Asks(shop)
             schedule = Schedule(runs, shop, asks)
+            requests = Requests(shop, schedule)
             desk = Desk(
                 shop=shop,
                 schedule=schedule,
-                requests=Requests(shop, schedule),
+                requests=requests,
                 asks=asks,
+                drafts=Drafts(runs, draft_ports(shop, schedule, requests, parts=parts)),
+                interviews=Interviews(
+                    runs,
+                    db,
+                    files=Files(folder / "sessions"),
+                    oneshot=Asker(Demo()),
+                    host=InterviewHost(shop, requests),
+                ),
+                ear=parts.ear,
                 started_at=trio.current_time(),
                 last_poll_s=lambda: {"telegram": 3.0},
                 reread=reread,

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import trio
 
-from tests.bench import pipeline, spawn, startup, throughput
+from tests.bench import (
+    daemon_crowd,
+    daemon_memory,
+    daemon_messages,
+    daemon_start,
+    pipeline,
+    spawn,
+    startup,
+    throughput,
+)
 from tests.bench.measure import print_table
+
+HISTORY_ROWS = 100_000
 
 
 def main() -> None:
+    """Measure everything, and print each table as soon as it is there."""
     spawned, piped = trio.run(spawn.measure), trio.run(pipeline.measure)
     print_table([*startup.measure(), *spawned, throughput.measure(), *piped])
+    print_table(trio.run(daemon_start.measure, HISTORY_ROWS))
+    print_table(trio.run(daemon_messages.measure, HISTORY_ROWS))
+    print_table(trio.run(daemon_memory.measure))
+    print_table(trio.run(daemon_crowd.measure))
 
 
 if __name__ == "__main__":

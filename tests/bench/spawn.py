@@ -12,6 +12,7 @@ import trio
 
 from takopi.kit.proc import Command, Keeper, open_keeper
 from tests.bench.measure import Row, median
+from tests.bench.readings import parent, pss_mib
 
 ROUNDS = 60
 CHILDREN = 20
@@ -81,25 +82,14 @@ async def _kept(keeper: Keeper, started: list[float], ended: list[float]) -> Non
 async def _memory(keeper: Keeper) -> tuple[float, float]:
     """Mebibytes that a warden adds, and that the child itself takes, with many at once."""
     assert keeper.pid is not None
-    alone = _pss_mib(keeper.pid)
+    alone = pss_mib([keeper.pid])
     pids: list[int] = []
 
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(CHILDREN):
             child = await stack.enter_async_context(keeper.child(SLEEPER, grace_s=1))
             pids.append(child.pid)
-        wardens = [_parent(pid) for pid in pids]
-        added = sum(map(_pss_mib, wardens)) + _pss_mib(keeper.pid) - alone
-        children = sum(map(_pss_mib, pids))
+        wardens = [parent(pid) for pid in pids]
+        added = pss_mib(wardens) + pss_mib([keeper.pid]) - alone
+        children = pss_mib(pids)
     return added / CHILDREN, children / CHILDREN
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
-
-
-def _pss_mib(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    raise LookupError(pid)

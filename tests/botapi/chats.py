@@ -168,6 +168,7 @@ class Chat:
         self.bot_status: BotStatus = "member" if type_ == "private" else "administrator"
         self.migrated_to: int | None = None
         self.topics: dict[int, Topic] = {}
+        self.admins: set[int] = set()
         self.actions: list[tuple[float, str]] = []
         self._clock = clock
         self._messages: dict[int, Message] = {}

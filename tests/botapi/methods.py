@@ -34,6 +34,16 @@ ACTIONS = frozenset({
 })  # fmt: skip
 
 
+RIGHTS = (
+    "can_manage_chat", "can_delete_messages", "can_manage_video_chats", "can_invite_users",
+    "can_pin_messages", "can_manage_topics", "can_send_welcome_messages",
+)  # fmt: skip
+NO_RIGHTS = (
+    "can_be_edited", "is_anonymous", "can_promote_members", "can_change_info",
+    "can_restrict_members", "can_post_stories", "can_edit_stories", "can_delete_stories",
+)  # fmt: skip
+
+
 def get_me(world: World, _: Json) -> Json:
     return {
         **world.bot.json(),
@@ -207,6 +217,18 @@ def get_chat(world: World, parameters: Json) -> Json:
     }
 
 
+def get_chat_member(world: World, parameters: Json) -> Json:
+    chat = world.writable_chat(parameters["chat_id"])
+    user = world.users.get(parameters["user_id"])
+    if user is None:
+        raise bad_request("user not found")
+    status = "administrator" if user.id in chat.admins else "member"
+    member: Json = {"user": user.json(), "status": status}
+    if status == "administrator":
+        member |= dict.fromkeys(RIGHTS, True) | dict.fromkeys(NO_RIGHTS, False)
+    return member
+
+
 def delete_webhook(world: World, parameters: Json) -> bool:
     if parameters.get("drop_pending_updates"):
         world.updates.forget()
@@ -237,6 +259,7 @@ METHODS: Mapping[str, Method] = {
     "getMyCommands": get_my_commands,
     "deleteMyCommands": delete_my_commands,
     "getChat": get_chat,
+    "getChatMember": get_chat_member,
     "deleteWebhook": delete_webhook,
     "getWebhookInfo": get_webhook_info,
     **TOPIC_METHODS,

@@ -8,21 +8,13 @@ from dataclasses import dataclass
 import trio
 
 from tests.botapi.chats import BotStatus, Chat, Json, Message, Topic, User
-from tests.botapi.methods import MOST_CAPTION_UNITS, MOST_TEXT_UNITS
+from tests.botapi.methods import MOST_CAPTION_UNITS, MOST_TEXT_UNITS, NO_RIGHTS, RIGHTS
 from tests.botapi.presses import Pressed
 from tests.botapi.text import Entity, read_text, see_entities, units
 from tests.botapi.world import ANONYMOUS, StoredFile, World
 
 CHANNEL = User(136817688, "Channel", username="Channel_Bot", is_bot=True)
 TELEGRAM = User(777000, "Telegram")
-RIGHTS = (
-    "can_manage_chat", "can_delete_messages", "can_manage_video_chats", "can_invite_users",
-    "can_pin_messages", "can_manage_topics", "can_send_welcome_messages",
-)  # fmt: skip
-NO_RIGHTS = (
-    "can_be_edited", "is_anonymous", "can_promote_members", "can_change_info",
-    "can_restrict_members", "can_post_stories", "can_edit_stories", "can_delete_stories",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

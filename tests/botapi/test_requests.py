@@ -322,6 +322,7 @@ GRANTED: list[tuple[str, dict[str, Any]]] = [
     ("setMyCommands", {"commands": [{"command": "a" * 32, "description": "x" * 256}]}),
     ("sendChatAction", {"chat_id": ADA, "action": "typing"}),
     ("getChat", {"chat_id": ADA}),
+    ("getChatMember", {"chat_id": ADA, "user_id": ADA}),
     ("getWebhookInfo", {}),
     ("deleteWebhook", {"drop_pending_updates": True}),
 ]

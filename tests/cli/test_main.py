@@ -49,7 +49,7 @@ def test_help_names_the_commands(takopi: Takopi) -> None:
     assert "config" in outcome.out
 
 
-@pytest.mark.parametrize("args", [[], ["-v"], ["codex"], ["-v", "demo"]])
+@pytest.mark.parametrize("args", [[], ["-v"], ["codex"], ["-v", "pi"]])
 def test_takopi_does_not_run_without_a_config(takopi: Takopi, args: list[str]) -> None:
     outcome = takopi(*args)
     assert outcome.code == 78

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import secrets
 import signal
 import sqlite3
 import subprocess
@@ -33,7 +33,8 @@ Look = Callable[[Message], bool]
 
 def new_token() -> str:
     """A token of a bot that no other test has."""
-    return f"{random.randrange(10**9, 10**10)}:AAHloopback-token-of-the-tests-00000"
+    # Hypothesis seeds `random` alike in every process and every example.
+    return f"{10**9 + secrets.randbelow(9 * 10**9)}:AAHloopback-token-of-the-tests-00000"
 
 
 @dataclass

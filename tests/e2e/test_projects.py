@@ -183,14 +183,12 @@ async def test_two_directives_of_a_kind_are_refused_by_their_names(rig: Rig) -> 
 
 
 async def test_engine_of_the_command_line_is_the_default_one(rig: Rig) -> None:
-    rig.configure('default_engine = "codex"')
-    file = rig.home / "takopi.toml"
-    file.write_text(file.read_text().replace('default_engine = "demo"\n', ""), encoding="utf-8")
-    await rig.start("demo")
+    rig.configure('pi.command = "/nowhere/pi"')
+    await rig.start("pi")
 
-    answer = await rig.answer("hello")
+    prompt = await rig.say("hello")
 
-    assert answer.text.startswith("done · demo · ")
+    await rig.reply(prompt, "/nowhere/pi")
 
 
 async def test_engine_of_a_directive_wins_over_the_default_one(rig: Rig) -> None:

@@ -62,4 +62,7 @@ async def test_change_of_the_bot_asks_for_a_restart(rig: Rig) -> None:
     file.write_text(file.read_text().replace("127.0.0.1", "localhost"), encoding="utf-8")
 
     told = await rig.sees_text("takes effect after a restart")
-    assert told.text == "A new bot_token, api_url or transports takes effect after a restart."
+    assert (
+        told.text
+        == "A new bot_token, api_url, transports or web.port takes effect after a restart."
+    )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Protocol, cast
 
 import pytest
 
-from tests.faults.promises import FAULTS
+from tests.faults.promises import FAULTS, shown_by
 from tests.faults.rig import LONG, FaultRig, open_fault_rig
 
 Number = int | float | str
-TESTS = Path(__file__).parents[1]
 
 
 class Figures(Protocol):
@@ -44,7 +42,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if not LONG:
         return
     outcomes, measured = _gather(terminalreporter)
-    shown = tomllib.loads((TESTS / "requirements.toml").read_text())["promises"]
+    shown = shown_by()
     terminalreporter.section("the promises under fault")
     for row, fault in FAULTS.items():
         ran = [outcomes[name] for name in shown[row] if name in outcomes]

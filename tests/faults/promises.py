@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
 FAULTS = {
     "F1": "kill -9 at random moments, 3 updates in flight",
     "F2": "kill -9 after each commit and each HTTP reply in turn",
@@ -31,3 +36,14 @@ FAULTS = {
     "S3": "branch names and paths by Hypothesis, symlinks everywhere",
     "S4": "an engine that prints fake ctx and resume lines",
 }
+
+
+def shown_by() -> dict[str, list[str]]:
+    """The tests that show each row, relative to the folder of the tests."""
+    text = (TESTS / "requirements.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["promises"]
+
+
+if __name__ == "__main__":
+    for name in dict.fromkeys(test for tests in shown_by().values() for test in tests):
+        print(f"{TESTS.name}/{name}")

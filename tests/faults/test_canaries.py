@@ -11,7 +11,7 @@ from tests.botapi.faults import Cut, Html
 from tests.botapi.refusal import Refused
 from tests.e2e.rig import new_token
 from tests.faults.conftest import Figures
-from tests.faults.rig import FaultRig, open_fault_rig
+from tests.faults.rig import PATIENT, FaultRig, open_fault_rig
 
 SECRET = "AAHcanary-of-the-token-00000000000000"
 PROMPT = "canary-of-the-prompt"
@@ -27,6 +27,8 @@ async def rig(tmp_path: Path) -> AsyncGenerator[FaultRig, None]:
 async def test_s2_canaries_are_found_nowhere_they_must_not_be(
     rig: FaultRig, figures: Figures
 ) -> None:
+    # What hangs in the end is not waited for.
+    rig.configure(f"{PATIENT}limits.drain_s = 0.5\n")
     await rig.start()
     told = await rig.answer("run env")
     assert "HOME=" in told.text

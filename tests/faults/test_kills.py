@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from tests.botapi.api import Request
-from tests.botapi.chats import Message
+from tests.botapi.chats import Chat, Message
 from tests.faults.conftest import Figures
 from tests.faults.rig import LONG, FaultRig, endings
 
@@ -19,6 +19,8 @@ STRIDES = (1,) if LONG else (1, 2, 3)
 """In the long form the kill comes after every commit; in the short one a few are left out."""
 
 FEWEST_DEATHS = 10 if LONG else 3
+CHATS = 6
+"""They take turns, so that what is told in one waits for no other's pace."""
 
 
 async def test_f1_no_kill_loses_a_message_or_starts_it_twice(
@@ -64,32 +66,34 @@ def tell_once(prompt: Message, state: str) -> None:
 
 
 @asynccontextmanager
-async def somebody_who_allows(rig: FaultRig) -> AsyncGenerator[None, None]:
-    """Ada allows whatever she is asked, and taps twice."""
+async def people_who_allow(rig: FaultRig) -> AsyncGenerator[list[Chat], None]:
+    """In each chat somebody allows whatever is asked, and taps twice."""
 
-    async def allow() -> None:
+    async def allow(chat: Chat) -> None:
+        person = rig.api.person(chat.id)
         done: set[int] = set()
         while True:
-            asked = await rig.ada.sees(
+            asked = await person.sees(
                 lambda m: "Allow once" in m.labels and m.id not in done, within_s=math.inf
             )
             done.add(asked.id)
             data = asked.button("Allow once")["callback_data"]
             for _ in range(2):
-                await rig.ada.press_data(asked, data)
+                await person.press_data(asked, data)
 
+    chats = rig.open_chats(CHATS)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(allow)
+        for chat in chats:
+            nursery.start_soon(allow, chat)
         try:
-            yield
+            yield chats
         finally:
             nursery.cancel_scope.cancel()
 
 
-async def ask_for_work(rig: FaultRig, name: str) -> Message:
-    return await rig.say(
-        f"append starts.txt: {name} then ask approval to append starts.txt: {name}+"
-    )
+async def ask_for_work(rig: FaultRig, chat: Chat, name: str) -> Message:
+    prompt = f"append starts.txt: {name} then ask approval to append starts.txt: {name}+"
+    return await rig.api.person(chat.id).send(chat, prompt)
 
 
 async def test_f2_a_kill_after_any_commit_keeps_the_promises(
@@ -97,17 +101,18 @@ async def test_f2_a_kill_after_any_commit_keeps_the_promises(
 ) -> None:
     sent: dict[str, Message] = {}
     commits = 0
-    async with somebody_who_allows(rig):
+    async with people_who_allow(rig) as chats:
         while True:
             commits += random.choice(STRIDES)
-            sent[f"k{commits}"] = await ask_for_work(rig, f"k{commits}")
+            chat = chats[len(sent) % CHATS]
+            sent[f"k{commits}"] = await ask_for_work(rig, chat, f"k{commits}")
             rig.launch("--die-at-commit", str(commits))
             if not await rig.until_dead():
                 break
         # The last one would still die at its commit.
         await rig.kill()
         await rig.start()
-        retried = await retry_everything(rig)
+        retried = await retry_everything(rig, chats)
     check(rig, sent)
     assert len(sent) > FEWEST_DEATHS
     figures("F2", commits=commits, deaths=len(sent) - 1, retried=retried, lost=0, twice=0)
@@ -127,28 +132,29 @@ async def test_f2_a_kill_after_any_reply_keeps_the_promises(
             rig.process.kill()
 
     rig.api.on_reply = count
-    async with somebody_who_allows(rig):
+    async with people_who_allow(rig) as chats:
         while True:
             replies += random.choice(STRIDES)
             left = replies
-            sent[f"k{replies}"] = await ask_for_work(rig, f"k{replies}")
+            chat = chats[len(sent) % CHATS]
+            sent[f"k{replies}"] = await ask_for_work(rig, chat, f"k{replies}")
             rig.launch("--quick")
             if not await rig.until_dead():
                 break
         rig.api.on_reply = None
-        retried = await retry_everything(rig)
+        retried = await retry_everything(rig, chats)
     check(rig, sent)
     assert len(sent) > FEWEST_DEATHS
     figures("F2", replies=replies, deaths=len(sent) - 1, retried=retried, lost=0, twice=0)
 
 
-async def retry_everything(rig: FaultRig) -> int:
+async def retry_everything(rig: FaultRig, chats: list[Chat]) -> int:
     """Tap Retry twice wherever it stands; returns how many notices there were."""
-    notices = [m for m in rig.chat.messages if "Retry" in m.labels]
+    notices = [m for chat in chats for m in chat.messages if "Retry" in m.labels]
     for notice in notices:
         data = notice.button("Retry")["callback_data"]
         for _ in range(2):
-            await rig.ada.press_data(notice, data)
+            await rig.api.person(notice.chat.id).press_data(notice, data)
     await rig.until_over()
     return len(notices)
 

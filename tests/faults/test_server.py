@@ -85,7 +85,9 @@ async def test_f7_a_server_that_never_answers_is_left_for_a_new_connection(
     silence = rig.api.fail(Silence(), method="getUpdates")
     await silence.struck(within_s=WITHIN_S)
     began = trio.current_time()
-    await rig.answer("append starts.txt: one")
+    prompt = await rig.say("append starts.txt: one")
+    # Longer than any other wait: the poll alone is given up after a minute.
+    await rig.until_so(lambda: bool(endings(rig.chat, prompt)), lambda: rig.log[-3000:])
     took_s = trio.current_time() - began
 
     (silent,) = [request for request in rig.api.requests if request.fault is silence]

@@ -70,7 +70,7 @@ async def test_f21_a_daemon_that_slept_goes_on_without_a_storm(
 ) -> None:
     await rig.start()
     working = await rig.say(f"append starts.txt: one then sleep {ASLEEP_S + 2}s")
-    await rig.progress(working)
+    await rig.until_so(lambda: rig.starts == {"one": 1}, lambda: rig.log[-3000:])
     assert rig.process is not None
     rig.process.send_signal(signal.SIGSTOP)
     asleep = await rig.say("append starts.txt: two")

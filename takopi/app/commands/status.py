@@ -27,6 +27,7 @@ async def run(desk: Desk, call: Call) -> None:
         queued=desk.schedule.queued,
         max_runs=desk.config.limits.max_runs,
         polled_s=desk.last_poll_s().get(call.scope.transport),
+        mcp=[] if desk.shop.mcp is None else desk.shop.mcp.describe(),
     )
     await answer(desk, call, fitted(desk, call.scope, status(condition)))
 

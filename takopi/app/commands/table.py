@@ -5,6 +5,7 @@ from __future__ import annotations
 DESCRIPTIONS: dict[str, str] = {
     "help": "what can be typed",
     "status": "how takopi is",
+    "plan": "ask what is unclear about a task, then start it",
     "runs": "the last runs",
     "cancel": "stop a run; as a reply, that one",
     "new": "begin a new conversation here",
@@ -14,6 +15,10 @@ DESCRIPTIONS: dict[str, str] = {
     "model": "choose the model of this chat",
     "trigger": "in groups: answer all messages, or only those to me",
     "worktrees": "list the worktrees of a project",
+    "draft": "put messages together before they run",
+    "attach": "send the prompts of this chat to a tmux window",
+    "detach": "send them there no more",
+    "screen": "show that window",
 }
 """In the order in which they are shown."""
 

@@ -66,7 +66,7 @@ def _grant(pending: Pending) -> str:
     """The permission that is offered, as text; claude knows it only until its process ends."""
     if not pending.suggestions:
         return ""
-    return msgspec.json.encode(pending.suggestions, order="sorted").decode()
+    return msgspec.json.encode(pending.suggestions, order="sorted").decode(errors="replace")
 
 
 def answer_ask(ask: Ask, answer: Answer, pending: Pending) -> bytes:

@@ -1,0 +1,99 @@
+"""The transports that the config names, opened together and served as one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import trio
+
+from takopi.config.loaded import Config
+from takopi.core.messages import Arrival, Incoming
+from takopi.core.ports import Transport
+from takopi.kit.clock import now_ms
+from takopi.routing.authorize import Envelope
+from takopi.store.database import Database
+from takopi.store.inbox import Received
+from takopi.telegram.hooks import Hooks
+from takopi.telegram.menu import MenuItem
+from takopi.telegram.times import Times
+from takopi.telegram.transport import TelegramTransport, open_telegram
+
+if TYPE_CHECKING:
+    from takopi.web.transport import WebTransport
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What is open: the bot, the page, or both."""
+
+    telegram: TelegramTransport | None
+    web: WebTransport | None
+
+    @property
+    def transports(self) -> Mapping[str, Transport]:
+        """All of them by name."""
+        return {line.name: line for line in (self.telegram, self.web) if line is not None}
+
+    @property
+    def incoming(self) -> Sequence[trio.MemoryReceiveChannel[Arrival]]:
+        """Where what people do comes out."""
+        return [line.incoming for line in (self.telegram, self.web) if line is not None]
+
+    async def start(self, services: trio.Nursery) -> None:
+        """Let everything that is said go out, from tasks of `services`."""
+        for line in (self.telegram, self.web):
+            if line is not None:
+                await services.start(line.outbox.serve)
+
+    async def flush(self) -> None:
+        """Return when everything that was said is on its way; the deadline is the caller's."""
+        for line in (self.telegram, self.web):
+            if line is not None:
+                await line.outbox.flush()
+
+    def reread(self, received: Received) -> Incoming | None:
+        """What an update of the inbox says, if it is still admitted."""
+        if self.web is not None and received.source == self.web.name:
+            return self.web.reread(received)
+        return None if self.telegram is None else self.telegram.reread(received)
+
+    def last_poll_s(self) -> Mapping[str, float | None]:
+        """How long ago each server was last heard from; the page has none."""
+        if self.telegram is None:
+            return {}
+        last_ms = self.telegram.last_poll_ms
+        return {self.telegram.name: None if last_ms is None else (now_ms() - last_ms) / 1000}
+
+    def show_menu(self, items: Sequence[MenuItem]) -> None:
+        """Let people see what can be typed."""
+        for line in (self.telegram, self.web):
+            if line is not None:
+                line.show_menu(items)
+
+
+@asynccontextmanager
+async def open_lines(
+    config: Config,
+    db: Database,
+    *,
+    allows: Callable[[Envelope], bool],
+    hooks: Hooks,
+    times: Times | None,
+    web_token: str,
+) -> AsyncGenerator[Lines, None]:
+    """The transports of the config, for as long as the block lasts; nothing runs yet."""
+    async with AsyncExitStack() as stack:
+        telegram = web = None
+        if "web" in config.transports:
+            # Its HTTP server is loaded only by those who use it.
+            from takopi.web.transport import open_web
+
+            web = await stack.enter_async_context(open_web(config, db, token=web_token))
+        if "telegram" in config.transports:
+            telegram = await stack.enter_async_context(
+                open_telegram(config, db, allows=allows, hooks=hooks, times=times)
+            )
+        yield Lines(telegram, web)

@@ -1,0 +1,1 @@
+"""Tools of the person's own MCP servers: started on first use, called with consent."""

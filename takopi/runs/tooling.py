@@ -1,0 +1,122 @@
+"""One run as its engine sees it: the prompt, the tools it is offered, and their results.
+
+An engine that answers with tool calls is resumed on the same thread with what they came to; the
+chat sees each call as an action, and never the calls themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import trio
+
+from takopi.core.context import Context
+from takopi.core.events import Action, Answer, Ask, Completed, Event, Started
+from takopi.core.ids import EngineId
+from takopi.core.ports import AnswerPort, Engine, EngineJob
+from takopi.core.tools import MCPToolCall, MCPToolResult
+from takopi.mcp.calls import mentions_calls
+from takopi.mcp.loop import CLIMCPResponseHandler
+from takopi.mcp.servers import Offer
+from takopi.prompts.aggregator import get_prompt_aggregator
+from takopi.prompts.request import AIReplyRequest, PromptContext
+from takopi.runs.live import Live
+from takopi.runs.workshop import Workshop
+
+GO_ON = "These are the results of your tool calls. Go on with what you were asked."
+NOBODY = Answer("deny", reason="nobody answered")
+
+
+async def offered(shop: Workshop, context: Context | None) -> Offer:
+    """The tools that a run of this context is offered."""
+    if shop.mcp is None or not shop.config().mcp.servers:
+        return Offer()
+    return await shop.mcp.offer(None if context is None else context.project)
+
+
+def prompt_context(
+    message: str, engine: EngineId, *, offer: Offer, system: str | None = None
+) -> PromptContext:
+    """What the prompt of a run is made from."""
+    request = AIReplyRequest(message, include_mcp_tools=bool(offer.tools))
+    return PromptContext(request, "cli", cli_tool=engine, system=system, mcp_tools=offer.tools)
+
+
+def results_prompt(results: Sequence[MCPToolResult]) -> str:
+    """What an engine is told of its calls."""
+    request = AIReplyRequest(GO_ON, tool_results=tuple(results))
+    return get_prompt_aggregator().aggregate(PromptContext(request, "cli")).user
+
+
+async def converse(live: Live, engine: Engine, job: EngineJob, *, port: AnswerPort) -> Completed:
+    """Run the engine to its last answer; `job` has the message and the system text as given."""
+    shop = live.shop
+    offer = await offered(shop, live.run.context)
+    live.notes += offer.problems
+    context = prompt_context(job.prompt, live.run.engine, offer=offer, system=job.system)
+    prompt = get_prompt_aggregator().aggregate(context)
+    job = replace(job, prompt=prompt.user, system=prompt.system)
+    if shop.mcp is None or not offer.tools:
+        return await engine.run(job, live.hear, port)
+    hearing = _Hearing(live)
+    settings = shop.config().mcp
+
+    async def approve(call: MCPToolCall) -> Answer:
+        with trio.move_on_after(job.limits.ask_s):
+            return await port.ask(_approval(call))
+        return NOBODY
+
+    async def resume(results: str) -> Completed:
+        hearing.round += 1
+        again = replace(job, prompt=results, resume=live.thread)
+        completed = await engine.run(again, hearing.take, port)
+        live.thread = completed.resume or live.thread
+        return completed
+
+    handler = CLIMCPResponseHandler(
+        client=shop.mcp,
+        tools=offer.tools,
+        approve=approve,
+        format_results=results_prompt,
+        emit=live.hear,
+        max_iterations=settings.max_iterations,
+        call_s=settings.call_s,
+    )
+    completed = await engine.run(job, hearing.take, port)
+    live.thread = completed.resume or live.thread
+    return await handler.follow(completed, resume)
+
+
+@dataclass(slots=True)
+class _Hearing:
+    """What the engine says, round by round, as the events of one run."""
+
+    live: Live
+    round: int = 0
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, Started):
+            if self.round == 0 or event.resume != self.live.thread:
+                self.live.hear(event)
+        elif event.kind == "note" and mentions_calls(f"{event.title}\n{event.detail}"):
+            return  # the calls themselves are shown as actions
+        else:
+            self.live.hear(self._named(event))
+
+    def _named(self, event: Action) -> Action:
+        """Ids are an invocation's own; the run has several."""
+        return replace(event, id=f"{self.round}:{event.id}") if self.round else event
+
+
+def _approval(call: MCPToolCall) -> Ask:
+    shown = msgspec.json.format(msgspec.json.encode(call.arguments)).decode()
+    return Ask(
+        id=f"mcp:{call.name}",
+        kind="approval",
+        tool=call.name,
+        preview=shown,
+        for_thread=True,
+        grant=f"mcp:{call.name}",
+    )

@@ -1,0 +1,1 @@
+"""Voice notes become text."""

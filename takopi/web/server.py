@@ -1,0 +1,262 @@
+"""The routes of the page, served inside our nursery: what it may ask, and in which form."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Annotated, Any, TypeVar, cast
+from urllib.parse import quote
+
+import msgspec
+from hypercorn.config import Config
+from hypercorn.trio import serve  # pyright: ignore[reportUnknownVariableType] its WSGI half is untyped
+from msgspec import Meta
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from takopi.core.errors import Refused, StoreFailed, TakopiError
+from takopi.core.messages import Arrival
+from takopi.kit.clock import now_ms
+from takopi.store.database import Database
+from takopi.web import inbound, messages
+from takopi.web.feed import Feed
+from takopi.web.guard import Guard
+from takopi.web.stream import Stream
+
+MAX_BODY_BYTES = 1_000_000
+PAGE_SIZE = 100
+STOP_S = 1.0
+
+PAGE = {
+    "index.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "bubble.js": "text/javascript; charset=utf-8",
+    "composer.js": "text/javascript; charset=utf-8",
+    "link.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""The files of the page. Nothing else is ever read from the disk."""
+
+_NUMBER = re.compile(r"[0-9]{1,15}")
+_Number = Annotated[int, Meta(ge=1, le=10**15)]
+_Key = Annotated[str, Meta(min_length=8, max_length=64)]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be typed after a slash, and what it does."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What the routes work with. `deliver` hands on what is in the inbox, at once."""
+
+    db: Database
+    feed: Feed
+    token: str
+    port: int
+    deliver: Callable[[Arrival], None]
+    menu: Callable[[], tuple[Command, ...]]
+
+
+class Sending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `POST /send`. `key` is new for each message and the same for each attempt."""
+
+    text: str
+    key: _Key
+    reply_to: _Number | None = None
+
+
+class Pressing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `POST /press`; the toast that answers it carries the same `key`."""
+
+    message: _Number
+    data: Annotated[str, Meta(max_length=64)]
+    key: _Key
+
+
+class History(msgspec.Struct, frozen=True):
+    """The answer of `GET /history`. After `change`, `GET /events` goes on."""
+
+    messages: tuple[messages.Entry, ...]
+    change: int
+    more: bool
+    commands: tuple[Command, ...]
+
+
+class _Bad(Exception):
+    """A request that is answered with a status and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class _Routes:
+    site: Site
+
+    @staticmethod
+    async def page(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in PAGE:
+            raise _Bad(404, "There is no such file.")
+        data = files("takopi.web").joinpath("page", name).read_bytes()
+        return Response(data, media_type=PAGE[name])
+
+    async def history(self, request: Request) -> Response:
+        before = _number(request.query_params.get("before"), "before")
+        entries, change = await self.site.db.read(
+            lambda conn: (
+                messages.before(conn, before, limit=PAGE_SIZE + 1),
+                messages.last_change(conn),
+            )
+        )
+        more = len(entries) > PAGE_SIZE
+        return _json(History(entries[-PAGE_SIZE:], change, more, self.site.menu()))
+
+    async def events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        # A browser that reconnects says where it was, and then the address is out of date.
+        after = request.headers.get("last-event-id") or request.query_params.get("after")
+        number = _number(after, "after") or 0
+        await Stream(self.site.db, self.site.feed, after=number).run(receive, send)
+
+    async def send(self, request: Request) -> Response:
+        wanted = await _read(request, Sending)
+        text = wanted.text.strip()
+        if not text:
+            raise _Bad(400, "There is nothing in this message.")
+        message_id, arrival = await self.site.db.write(
+            lambda conn: inbound.write(
+                conn, text, reply_to=wanted.reply_to, key=wanted.key, now_ms=now_ms()
+            )
+        )
+        self._hand_over(arrival)
+        return _json({"id": message_id})
+
+    async def press(self, request: Request) -> Response:
+        wanted = await _read(request, Pressing)
+        arrival = await self.site.db.write(
+            lambda conn: inbound.press(
+                conn, wanted.message, data=wanted.data, key=wanted.key, now_ms=now_ms()
+            )
+        )
+        self._hand_over(arrival)
+        return _json({})
+
+    async def file(self, request: Request) -> Response:
+        number = _number(request.path_params["message"], "message") or 0
+        found = await self.site.db.read(lambda conn: messages.file_of(conn, number))
+        if found is None:
+            raise _Bad(404, "This file is gone.")
+        named = f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"
+        return Response(
+            found.data,
+            media_type="application/octet-stream",
+            headers={"content-disposition": named},
+        )
+
+    def _hand_over(self, arrival: Arrival | None) -> None:
+        # Nothing is awaited between the commit and this, so a browser that leaves changes nothing.
+        if arrival is not None:
+            self.site.deliver(arrival)
+            self.site.feed.note_change()
+
+
+def build_app(site: Site) -> Guard:
+    """The page as an ASGI application, behind its guard."""
+    routes = _Routes(site)
+    app = Starlette(
+        routes=[
+            Route("/", routes.page),
+            Route("/page/{name}", routes.page),
+            Route("/history", routes.history),
+            Route("/events", _Streaming(routes)),
+            Route("/send", routes.send, methods=["POST"]),
+            Route("/press", routes.press, methods=["POST"]),
+            Route("/file/{message}", routes.file),
+        ],
+        exception_handlers={_Bad: _say, TakopiError: _say},
+    )
+    return Guard(app, port=site.port, token=site.token)
+
+
+async def serve_site(site: Site, listener_fd: int) -> None:
+    """Answer on a listening socket, which becomes ours, until cancelled."""
+    config = Config()
+    config.bind = [f"fd://{listener_fd}"]
+    config.accesslog = None
+    config.errorlog = logging.getLogger("hypercorn.error")
+    config.include_server_header = False
+    config.graceful_timeout = STOP_S
+    # Starlette and hypercorn spell the types of the same protocol differently.
+    await serve(cast("Any", build_app(site)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Streaming:
+    """A route that is an application of its own: it answers for as long as the page is open."""
+
+    routes: _Routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.routes.events(scope, receive, send)
+
+
+def _say(_request: Request, error: Exception) -> Response:
+    match error:
+        case _Bad():
+            status, sentence = error.status, error.sentence
+        case Refused():
+            status, sentence = 409, error.what
+        case StoreFailed():
+            status, sentence = 503, f"Nothing was written: {error.what}. Try again."
+        case _:
+            status, sentence = 500, str(error)
+    return _json({"error": sentence}, status)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _number(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise _Bad(400, f"`{name}` must be a number.")
+    return int(text)
+
+
+async def _read(request: Request, shape: type[T]) -> T:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise _Bad(415, "Send JSON.")
+    too_long = _Bad(413, f"This is too long: {MAX_BODY_BYTES // 1_000_000} MB is the most.")
+    length = request.headers.get("content-length", "")
+    if len(length) > 15 or (length.isdecimal() and int(length) > MAX_BODY_BYTES):
+        raise too_long
+    body = bytearray()
+    async with aclosing(request.stream()) as pieces:
+        async for piece in pieces:
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                raise too_long
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _Bad(400, f"This is not what the page sends: {error}.") from error

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from takopi.turns.plan import (
+    Action,
+    Conclude,
+    Create,
+    Edit,
+    Execute,
+    Invoke,
+    Memo,
+    Plan,
+    Prune,
+    Read,
+    Swap,
+)
+from takopi.turns.validate import World, validate
+
+CHANGE = (Swap("one", "two"),)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    root = tmp_path / "root"
+    for name in (".git/config", ".teddy/x", "src/a.py", "b.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("one\nsame\nsame\n", encoding="utf-8")
+    (tmp_path / "outside.txt").write_text("one\n", encoding="utf-8")
+    (root / "way-out").symlink_to(tmp_path)
+    (root / "way-in").symlink_to(root / ".git")
+    return World(
+        root=root,
+        memos=("Known.",),
+        turn_context=("src/a.py",),
+        agents=frozenset({"developer"}),
+        has_caller=False,
+    )
+
+
+def errors(world: World, *actions: Action, memos: tuple[Memo, ...] = ()) -> tuple[str, ...]:
+    return validate(Plan(title="T", rationale="", memos=memos, actions=actions), world)
+
+
+CASES: list[tuple[Action, str]] = [
+    (Create(path="b.py", content=""), "`CREATE` on `b.py`: the file exists already."),
+    (Create(path="b.py/c", content=""), "`CREATE` on `b.py/c`: `b.py` is a file, not a folder."),
+    (Edit(path="no.py", swaps=CHANGE), "`EDIT` on `no.py`: the file does not exist."),
+    (
+        Edit(path="b.py", swaps=CHANGE),
+        "`EDIT` on `b.py`: the file is not in the turn's context; READ it in an earlier turn.",
+    ),
+    (
+        Edit(path="src/a.py", swaps=(Swap("none", "x"),)),
+        "`EDIT` on `src/a.py`: FIND block did not match.",
+    ),
+    (
+        Edit(path="src/a.py", swaps=(Swap(" one", "x"),)),
+        "`EDIT` on `src/a.py`: FIND block did not match. Line 1 differs from it in blanks only.",
+    ),
+    (
+        Edit(path="src/a.py", swaps=(Swap("same", "x"),)),
+        "`EDIT` on `src/a.py`: FIND block matches 2 times; it must match once.",
+    ),
+    (
+        Edit(path="src/a.py", swaps=(Swap("one", "one"),)),
+        "`EDIT` on `src/a.py`: REPLACE block is the same as the FIND block.",
+    ),
+    (Prune(path="b.py"), "`PRUNE` on `b.py`: the file is not in the turn's context."),
+    (Read(path="no.py"), "`READ` on `no.py`: `no.py` does not exist, or is no file."),
+    (
+        Read(path="https://x.org"),
+        "`READ` on `https://x.org`: it is an address; RESEARCH is for the world outside.",
+    ),
+    (Invoke(agent="Nobody"), "`INVOKE` on `Nobody`: there is no such agent; there are developer."),
+    (Conclude(), "`CONCLUDE` on ``: no agent has invoked this one."),
+    (Execute(command="ls", cwd="no"), "`EXECUTE` on `ls`: there is no folder `no`."),
+]
+PATHS = {
+    "/etc/passwd": "is absolute; plans use paths from the project's root",
+    "~/x": "is absolute; plans use paths from the project's root",
+    "../outside.txt": "leaves the project",
+    "src/../../outside.txt": "leaves the project",
+    "way-out/outside.txt": "leaves the project through a symlink",
+    ".git/config": "lies in .git/, which plans must not touch",
+    "way-in/config": "lies in .git/, which plans must not touch",
+    ".teddy/x": "lies in .teddy/, which plans must not touch",
+    "": "names no file",
+    "a\nb": "is no path",
+}
+
+
+@pytest.mark.parametrize(("action", "expected"), CASES)
+def test_check_that_fails_alone_is_named_alone(world: World, action: Action, expected: str) -> None:
+    assert next(iter(errors(world, action))) == expected or expected in errors(world, action)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_path_that_plans_must_not_touch_is_refused_in_every_action(world: World, path: str) -> None:
+    for action in (
+        Create(path=path, content=""),
+        Edit(path=path, swaps=CHANGE),
+        Read(path=path),
+    ):
+        assert errors(world, action) == (f"`{action.kind}` on `{path}`: the path {PATHS[path]}.",)
+
+
+def test_memos_are_added_once_and_removed_only_where_they_are(world: World) -> None:
+    memos = (Memo("+", "Known."), Memo("-", "Unknown."), Memo("+", "New."), Memo("-", "New."))
+    assert errors(world, Execute(command="ls"), memos=memos) == (
+        "`[+] ADD` of `Known.`: the memo exists already.",
+        "`[-] REMOVE` of `Unknown.`: there is no such memo.",
+    )
+
+
+def test_all_checks_that_fail_are_named_together(world: World) -> None:
+    found = errors(world, *(action for action, _ in CASES), memos=(Memo("+", "Known."),))
+    assert {expected for _, expected in CASES} <= set(found)
+    assert found[0].startswith("`[+] ADD`")
+
+
+def test_later_action_sees_what_the_earlier_ones_would_do(world: World) -> None:
+    new = Create(path="new/c.py", content="one\n")
+    edit = Edit(path="new/c.py", swaps=CHANGE)
+    assert errors(world, new, edit, Read(path="new/c.py"), Execute(command="ls", cwd="new")) == ()
+    assert errors(world, new, new) == ("`CREATE` on `new/c.py`: the file exists already.",)
+    again = Edit(path="src/a.py", swaps=CHANGE)
+    assert errors(world, again, again) == ("`EDIT` on `src/a.py`: FIND block did not match.",)
+
+
+def test_only_one_action_hands_over_and_it_is_the_last(world: World) -> None:
+    invoke = Invoke(agent="Developer")
+    assert errors(world, invoke, Invoke(agent="developer")) == (
+        "`INVOKE` on `developer`: a plan has at most one INVOKE or CONCLUDE.",
+    )
+    assert errors(world, invoke, Execute(command="ls")) == (
+        "`INVOKE` on `Developer`: it must be the last action.",
+    )
+
+
+def test_file_is_not_read_and_pruned_in_one_plan(world: World) -> None:
+    assert errors(world, Read(path="src/a.py"), Prune(path="./src/a.py")) == (
+        "`PRUNE` on `./src/a.py`: the same plan READs it.",
+    )
