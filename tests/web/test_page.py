@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -71,6 +72,10 @@ def takopi(tmp_path: Path) -> Generator[Takopi, None, None]:
 
 @pytest.fixture
 def browser() -> Generator[Browser, None, None]:
+    # Where trio-asyncio was loaded, new loops are its own; Playwright wants a plain one. Nothing
+    # but the policy, deprecated as it is, takes them back.
+    plain = asyncio.DefaultEventLoopPolicy()
+    asyncio.set_event_loop_policy(plain)  # pyright: ignore[reportDeprecated]  see above
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
