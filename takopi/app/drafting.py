@@ -71,6 +71,11 @@ class Admins:
         return found
 
 
+def is_spoken(message: IncomingMessage) -> bool:
+    """Whether what the message says has to be heard first."""
+    return message.voice is not None and not message.text.strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Ear:
     """Writes voice notes down."""
@@ -95,7 +100,7 @@ class Ear:
 
     async def read(self, message: IncomingMessage) -> IncomingMessage:
         """The message with what was said in it as its text; any other as it is."""
-        if message.voice is None or message.text.strip():
+        if message.voice is None or not is_spoken(message):
             return message
         return replace(message, text=await self.hear(message.scope, message.voice))
 

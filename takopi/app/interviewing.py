@@ -16,6 +16,7 @@ from takopi.core.ids import EngineId, MessageRef, Scope
 from takopi.core.outgoing import Outgoing
 from takopi.core.ports import Transport
 from takopi.engines.claude.spec import ClaudeSettings
+from takopi.engines.spec import EngineSpec
 from takopi.interview.session import Order, Session
 from takopi.interview.view import InterviewPress
 from takopi.oneshot.choose import open_oneshot
@@ -46,6 +47,11 @@ class InterviewHost:
     def transport(self, scope: Scope) -> Transport | None:
         """Where the people of this scope are; None if that is not there any more."""
         return self.shop.transports.get(scope.transport)
+
+    def takes_system(self, engine: EngineId) -> bool:
+        """Whether this engine takes an instruction beside the prompt, in no thread of its own."""
+        entry = self.shop.engines.catalog.entries.get(engine)
+        return isinstance(entry, EngineSpec) and entry.takes_system
 
     async def find_cwd(self, order: Order) -> Path:
         """The folder that the order is done in; its worktree is made if it is missing."""

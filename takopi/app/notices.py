@@ -76,6 +76,8 @@ class Troubles:
                 f" Put `chat_id = {new.chat_id}` into the config to be heard there."
             )
             self._nursery.start_soon(tell_home, self._shop, notice(text))
+            if self._drafts is not None:
+                self._nursery.start_soon(_follow, self._drafts)
 
     def _topic_gone(self, scope: Scope) -> None:
         if self._nursery is not None and self._shop is not None:
@@ -95,6 +97,14 @@ async def _replace_card(drafts: Drafts, ref: MessageRef) -> None:
         await drafts.faces.lost(ref)
     except TakopiError as error:
         log.warning("card.not_replaced", why=error.what)
+
+
+async def _follow(drafts: Drafts) -> None:
+    """What was put together in a chat that moved goes on in the new one."""
+    try:
+        await drafts.resume()
+    except TakopiError as error:
+        log.warning("drafts.not_followed", why=error.what)
 
 
 async def _forget_topic(shop: Workshop, scope: Scope, drafts: Drafts | None) -> None:

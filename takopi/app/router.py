@@ -1,7 +1,8 @@
 """Where each arrival goes: a press, a command, an answer to an ask, or a run; each at most once.
 
-Arrivals of one chat are handled in order, chats side by side, and presses as they come. What goes
-wrong with one is told in its chat and ends there.
+Arrivals of one chat are handled in order, chats side by side, and presses as they come. While a
+voice note is written down, only the prompts behind it in its scope wait for it. What goes wrong
+with one is told in its chat and ends there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import structlog
 import trio
 
 from takopi.app.desk import Call, Command, Desk
+from takopi.app.drafting import is_spoken
 from takopi.app.stale import ask_about, is_stale
 from takopi.core.errors import StoreFailed, TakopiError
 from takopi.core.ids import InboxId, Scope
@@ -24,12 +26,16 @@ from takopi.drafts.service import is_drafting
 from takopi.kit.clock import now_ms
 from takopi.kit.lanes import Lanes
 from takopi.present.cards import notice, refusal
+from takopi.routing.directives import skip_directives
 from takopi.store import inbox, scopes
 from takopi.store.inbox import Settlement
 from takopi.telegram.buttons import Registry
 
 MAX_HANDLERS = 64
 STORE_PAUSE_S = 2.0
+DIRECTED = frozenset({"plan"})
+"""Commands that take the directives of a prompt, after their name or in front of it."""
+
 _COMMAND = re.compile(r"\s*/([a-z0-9_]+)(?:@(\w+))?(?:\s+|$)", re.IGNORECASE)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
@@ -46,15 +52,18 @@ class Router:
     async def serve(self, incoming: trio.MemoryReceiveChannel[Arrival]) -> None:
         """Handle what comes in until cancelled."""
         async with trio.open_nursery() as nursery:
-            lanes = Lanes[object, Arrival](nursery, self._handle, max_active=MAX_HANDLERS)
+            start = partial(self._handle, self._start)
+            prompts = Lanes[Scope, Arrival](nursery, start, max_active=MAX_HANDLERS)
+            route = partial(self._handle, partial(self._route, prompts))
+            lanes = Lanes[object, Arrival](nursery, route, max_active=MAX_HANDLERS)
             async for arrival in incoming:
                 lanes.put(_lane(arrival), arrival)
 
-    async def _handle(self, arrival: Arrival) -> None:
+    async def _handle(self, handle: Callable[[Arrival], Awaitable[None]], arrival: Arrival) -> None:
         structlog.contextvars.bind_contextvars(inbox=arrival.inbox_id)
         while True:
             try:
-                await self._route(arrival)
+                await handle(arrival)
                 return
             except StoreFailed as error:
                 # Nothing of it was written, so it can be handled again as if it came now.
@@ -68,14 +77,15 @@ class Router:
                 return
             await trio.sleep(STORE_PAUSE_S)
 
-    async def _route(self, arrival: Arrival) -> None:
+    async def _route(self, prompts: Lanes[Scope, Arrival], arrival: Arrival) -> None:
         match arrival.what:
             case Press():
                 await self._press(arrival.inbox_id, arrival.what)
             case Edited():
                 await self._once(arrival.inbox_id, lambda: self._edited(arrival.what))
             case IncomingMessage():
-                await self._message(arrival.inbox_id, arrival.what)
+                if await self._is_prompt(arrival.inbox_id, arrival.what):
+                    await self._prompt(prompts, arrival, arrival.what)
 
     async def _press(self, inbox_id: InboxId, press: Press) -> None:
         transport = self.desk.shop.transport(press.scope)
@@ -90,7 +100,21 @@ class Router:
         if isinstance(edited, Edited):
             await self.desk.requests.replace_prompt(edited.message)
 
-    async def _message(self, inbox_id: InboxId, message: IncomingMessage) -> None:
+    async def _prompt(
+        self, prompts: Lanes[Scope, Arrival], arrival: Arrival, message: IncomingMessage
+    ) -> None:
+        if is_spoken(message) or prompts.is_busy(message.scope):
+            prompts.put(message.scope, arrival)
+        else:
+            await self._start(arrival)
+
+    async def _start(self, arrival: Arrival) -> None:
+        if isinstance(arrival.what, IncomingMessage):
+            heard = await self.desk.ear.read(arrival.what)
+            await self.desk.requests.from_message(heard, arrival.inbox_id)
+
+    async def _is_prompt(self, inbox_id: InboxId, message: IncomingMessage) -> bool:
+        """Whether the message is to be run; any other is handled on return."""
         call = self._call(message)
         if call is None and not await self._is_for_us(message):
             await self._settle(inbox_id, "refused")
@@ -106,18 +130,35 @@ class Router:
         elif is_stale(message, self.desk.config.limits.stale_s):
             await ask_about(self.desk, inbox_id, message)
         else:
-            heard = await self.desk.ear.read(message)
-            await self.desk.requests.from_message(heard, inbox_id)
+            return True
+        return False
 
     def _call(self, message: IncomingMessage) -> Call | None:
         """The message as a command, if it is one of ours."""
         found = _COMMAND.match(message.text)
         if found is None or found[1].lower() not in self.commands:
-            return None
+            return self._call_after_directives(message)
         own = self.desk.shop.transport(message.scope).bot_name
         if found[2] is not None and (own is None or found[2].lower() != own.lower()):
             return None
         return Call(found[1].lower(), message.text[found.end() :].strip(), message)
+
+    def _call_after_directives(self, message: IncomingMessage) -> Call | None:
+        """The message as a command that takes directives, which may also stand in front of it."""
+        bot_name = self.desk.shop.transport(message.scope).bot_name
+        front = skip_directives(
+            message.text,
+            engines=[engine.id for engine in self.desk.shop.engines],
+            projects=self.desk.config.projects,
+            bot_name=bot_name,
+        )
+        found = _COMMAND.match(front.prompt) if front.words else None
+        if found is None or found[1].lower() not in DIRECTED:
+            return None
+        if found[2] is not None and found[2].lower() != (bot_name or "").lower():
+            return None
+        args = " ".join((*front.words, front.prompt[found.end() :].strip()))
+        return Call(found[1].lower(), args.strip(), message)
 
     async def _is_for_us(self, message: IncomingMessage) -> bool:
         """In a group only what speaks to the bot, unless it was told to answer everything."""

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from takopi.cli import config, demo, init
+from takopi.cli import config, demo, init, prompt
 from takopi.cli.errors import ending
 from takopi.core.errors import Refused
 
@@ -45,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(config.app, name="config")
+app.add_typer(prompt.app, name="prompt")
 app.command("init")(init.init)
 app.command("demo")(demo.demo)
 

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from takopi.cli.demo_project import ALIAS, CURE
+from takopi.cli.demo_project import ALIAS, CURE, TOOLS
 
 WELCOME = """
   takopi runs, in a home that is thrown away, with a project called {alias}
@@ -26,8 +26,8 @@ WELCOME = """
   3. remember the number 42
      Then reply to the answer: what do you remember?
 
-  4. ask approval to run git log
-     Nothing happens before you allow it.
+  4. /{tools} tool call sample__add {{"a": 40, "b": 2}}
+     A tool of an MCP server: nothing happens before you allow it.
 
   5. steps 20 every 500ms
      Press Cancel on the way.
@@ -70,7 +70,7 @@ def demo(
 
 
 def _greet(url: str) -> None:
-    typer.echo(WELCOME.format(alias=ALIAS, url=url, cure=CURE))
+    typer.echo(WELCOME.format(alias=ALIAS, tools=TOOLS, url=url, cure=CURE))
 
 
 def _first(error: Exception) -> Exception:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 ALIAS = "aquarium"
+TOOLS = "tools"
+"""The same folder once more: its runs are offered the tools of the sample MCP server."""
+
 GIT_DEADLINE_S = 30
 CURE = '{"cuttlefish": 8, "nautilus": 90, "octopus": 8, "squid": 8}'
 """What arms.json should say, on one line that can be typed into a chat."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import webbrowser
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -18,7 +19,7 @@ import trio
 from takopi.app.commands.table import NAMES
 from takopi.app.daemon import Launch, run_daemon
 from takopi.cli.demo_page import open_page
-from takopi.cli.demo_project import ALIAS, make_project
+from takopi.cli.demo_project import ALIAS, TOOLS, make_project
 from takopi.cli.demo_script import play
 from takopi.cli.errors import hint
 from takopi.config.edit import to_toml
@@ -40,6 +41,10 @@ web.port = {port}
 limits.drain_s = 0
 drafts.backend = "demo"
 projects.{alias}.path = {path}
+projects.{tools}.path = {path}
+mcp.servers.sample.command = {python}
+mcp.servers.sample.args = ["-m", "takopi.mcp.sample"]
+mcp.servers.sample.projects = ["{tools}"]
 """
 
 
@@ -131,7 +136,13 @@ async def _prepare(folder: Path, wishes: Wishes, *, announce: Callable[[str], No
     home, project = Home(folder / "home"), folder / ALIAS
     make_home(home)
     home.config_file.touch(PRIVATE_FILE)
-    text = CONFIG.format(alias=ALIAS, port=wishes.port, path=to_toml(str(project)))
+    text = CONFIG.format(
+        alias=ALIAS,
+        tools=TOOLS,
+        port=wishes.port,
+        path=to_toml(str(project)),
+        python=to_toml(sys.executable),
+    )
     home.config_file.write_text(text, encoding="utf-8")
     await make_project(project)
     # The person's own takopi, its home and its bot are none of the demo's business.

@@ -12,24 +12,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from takopi.cli.clipboard import copy, paste
 from takopi.cli.errors import ABORTED
 from takopi.cli.names import known_names
+from takopi.cli.preview import printable
+from takopi.cli.review import ask_recovery, review
 from takopi.cli.terminal import ask as ask_person
 from takopi.cli.terminal import on_terminal
 from takopi.config.load import load
+from takopi.config.loaded import Config
 from takopi.config.paths import find_home
-from takopi.config.schema import EngineSettings, Oneshot
-from takopi.core.errors import Refused, Unfit
+from takopi.config.schema import Oneshot, Sessions
+from takopi.core.errors import Refused
 from takopi.turns import demo_planner, journal
 from takopi.turns.actions import Bench
 from takopi.turns.agents import DEFAULT, read_prompt
 from takopi.turns.fences import correct
-from takopi.turns.layout import Turn, find_root, find_turn, read_text, write_text
+from takopi.turns.layout import Turn, find_root, find_turn, read_settings, write_text
+from takopi.turns.machine import Choice, everything
 from takopi.turns.outcome import Done
-from takopi.turns.plan import Plan
-from takopi.turns.render import render_memo
 from takopi.turns.service import (
     Ask,
+    Interrupted,
     Invalid,
     Proposal,
     Rules,
@@ -37,6 +41,7 @@ from takopi.turns.service import (
     create_session,
     execute,
     plan_turn,
+    recover,
     replan,
     settle,
     skip,
@@ -51,11 +56,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
-RULES = Rules()
 GRACE_S = 2.0
 
 Named = Annotated[str | None, typer.Option("--session", help="Another session than the newest.")]
 Message = Annotated[str, typer.Option("--message", "-m", help="What you want of this turn.")]
+NoCopy = Annotated[bool, typer.Option("--no-copy", help="Leave the clipboard alone.")]
 Yes = Annotated[bool, typer.Option("-y", help="Approve all actions.")]
 
 
@@ -76,7 +81,7 @@ def new(name: Annotated[str, typer.Argument(help="Small letters, digits and hyph
 def context(session: Named = None) -> None:
     """Write the current turn's input.md; prints its path."""
     turn = settle(find_turn(Path.cwd(), session=session))
-    typer.echo(write_input(turn, RULES, environ=os.environ))
+    typer.echo(write_input(turn, _rules(_read_config()), environ=os.environ))
 
 
 @app.command("plan")
@@ -96,15 +101,13 @@ def execute_plan(
     session: Named = None,
 ) -> None:
     """Carry out the current turn's plan, once it is approved."""
-    import trio
-
     if plan_file is None:
         turn = find_turn(Path.cwd(), session=session)
     else:
         turn = find_turn(plan_file.absolute().parent)
         if turn.path("plan.md") != plan_file.absolute():
             raise Refused(f"{plan_file} is not the plan of a turn", way_out="name NN/plan.md")
-    if code := trio.run(_execute, turn, yes):
+    if code := _carry_on(turn, yes=yes):
         raise typer.Exit(code)
 
 
@@ -115,7 +118,7 @@ def resume(message: Message = "", *, yes: Yes = False, session: Named = None) ->
 
     turn = settle(find_turn(Path.cwd(), session=session))
     if turn.has("plan.md"):
-        if code := trio.run(_execute, turn, yes):
+        if code := _carry_on(turn, yes=yes):
             raise typer.Exit(code)
     else:
         trio.run(_plan, turn, message or _ask_message())
@@ -126,16 +129,26 @@ def status(session: Named = None) -> None:
     """Say where the session stands."""
     turn = settle(find_turn(Path.cwd(), session=session))
     state = "is planned" if turn.has("plan.md") else "waits for a plan"
-    if turn.has(journal.NAME):
+    if journal.read_past(turn) is not None:
         state = "was interrupted while it was carried out"
     typer.echo(f"{turn.session.name}: turn {turn.id} ({turn.meta().agent}) {state}")
 
 
 @app.command("preprocess")
 def preprocess(
-    plan_file: Annotated[str, typer.Argument(help="A plan to mend in place; - reads stdin.")],
+    plan_file: Annotated[
+        str | None, typer.Argument(help="A plan to mend in place; - reads stdin.")
+    ] = None,
+    *,
+    no_copy: NoCopy = False,
 ) -> None:
-    """Correct the code fences of a plan."""
+    """Correct the code fences of a plan: of a file in place, else of what is on the clipboard."""
+    if plan_file is None:
+        fixed = correct(paste())
+        typer.echo(fixed, nl=False)
+        if not no_copy:
+            copy(fixed)
+        return
     if plan_file == "-":
         typer.echo(correct(sys.stdin.read()), nl=False)
         return
@@ -146,34 +159,69 @@ def preprocess(
 
 
 @app.command("get-prompt")
-def get_prompt(name: Annotated[str, typer.Argument(help="An agent.")] = DEFAULT) -> None:
-    """Print the prompt of an agent."""
-    typer.echo(read_prompt(find_root(Path.cwd()), name), nl=False)
+def get_prompt(
+    name: Annotated[str, typer.Argument(help="An agent.")] = DEFAULT, *, no_copy: NoCopy = False
+) -> None:
+    """Print the prompt of an agent, and copy it where there is a clipboard."""
+    prompt = read_prompt(find_root(Path.cwd()), name)
+    typer.echo(prompt, nl=False)
+    if not no_copy:
+        copy(prompt)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Tools:
     ask: Ask
     keeper: Keeper
+    rules: Rules
     secrets: tuple[str, ...]
+    research_command: tuple[str, ...]
+
+    def bench(self, turn: Turn) -> Bench:
+        return Bench(
+            root=turn.root,
+            keeper=self.keeper,
+            environ=os.environ,
+            secrets=self.secrets,
+            grace_s=GRACE_S,
+            research_command=self.research_command,
+        )
+
+
+def _read_config() -> Config | None:
+    path = find_home(os.environ).config_file
+    return load(path, known_names(), environ=os.environ) if path.exists() else None
+
+
+def _rules(config: Config | None) -> Rules:
+    table = config.sessions if config else Sessions()
+    settings = config.oneshot if config else Oneshot()
+    named = settings.backend if settings.backend == "demo" else ""
+    return Rules(
+        max_file_bytes=table.max_file_bytes,
+        strict_context=table.strict_context,
+        max_replans=table.max_replans,
+        model=settings.model or named,
+    )
 
 
 @asynccontextmanager
 async def _tools() -> AsyncGenerator[_Tools, None]:
     import trio
 
+    from takopi.engines.claude.spec import ClaudeSettings
     from takopi.kit.proc import open_keeper
     from takopi.oneshot.choose import open_oneshot
     from takopi.oneshot.cli import Claude
     from takopi.oneshot.port import answer_within
 
-    path = find_home(os.environ).config_file
-    config = load(path, known_names(), environ=os.environ) if path.exists() else None
+    config = _read_config()
     settings = config.oneshot if config else Oneshot()
     secrets = (config.bot_token,) if config else ()
     engine = config.engines.get("claude") if config else None
-    table = engine or EngineSettings()
-    claude = Claude(command=table.command or "claude", env=table.env)
+    claude = Claude()
+    if isinstance(engine, ClaudeSettings):
+        claude = Claude(engine.command or "claude", engine.env, engine.use_api_billing)
 
     async def ask_demo(system: str, user: str) -> str:
         await trio.lowlevel.checkpoint()
@@ -190,97 +238,78 @@ async def _tools() -> AsyncGenerator[_Tools, None]:
             with answer_within(settings.timeout_s):
                 return await oneshot.ask(system, user)
 
-        yield _Tools(ask_demo if settings.backend == "demo" else ask, keeper, secrets)
+        yield _Tools(
+            ask=ask_demo if settings.backend == "demo" else ask,
+            keeper=keeper,
+            rules=_rules(config),
+            secrets=secrets,
+            research_command=config.sessions.research_command if config else (),
+        )
 
 
 async def _plan(turn: Turn, message: str) -> None:
     async with _tools() as tools:
-        turn = await plan_turn(turn, message, ask=tools.ask, rules=RULES, environ=os.environ)
+        turn = await plan_turn(turn, message, ask=tools.ask, rules=tools.rules, environ=os.environ)
     typer.echo(turn.path("plan.md"))
 
 
-async def _execute(turn: Turn, yes: bool) -> int:
-    if turn.has("report.md"):
-        raise Refused(f"turn {turn.id} is done", way_out="`takopi session resume` goes on")
-    found = check(turn, RULES)
-    past = journal.read_past(turn)
-    if isinstance(found, Invalid) and past is None:
-        return await _replan(found)
-    if isinstance(found, Invalid):
-        raise Refused(
-            f"turn {turn.id} was interrupted, and its plan no longer fits the project",
-            way_out=f"see {turn.path(journal.NAME)} for what ran",
-        )
-    if past is not None:
-        raise Refused(
-            f"turn {turn.id} was interrupted: {len(past.ended)} of {len(found.plan.actions)} "
-            "actions are known to have ended",
-            way_out=f"see {turn.path(journal.NAME)} for what ran",
-        )
-    choice = "a" if yes else _review(found)
-    if choice == "q":
+def _carry_on(turn: Turn, *, yes: bool) -> int:
+    """Bring a planned turn to its report, if the person wants it."""
+    import trio
+
+    found = check(turn, _rules(_read_config()))
+    match found:
+        case Invalid():
+            return trio.run(_replan, found)
+        case Interrupted():
+            go_on = ask_recovery(turn, found.past)
+            return ABORTED if go_on is None else trio.run(_recover, found, go_on)
+        case Proposal():
+            plan = found.plan
+            choice = (
+                everything(plan) if yes else review(turn, plan, settings=read_settings(turn.root))
+            )
+    if choice == "quit":
         return ABORTED
-    if choice == "s":
-        following = skip(found, message=_ask_message())
-        typer.echo(f"skipped; turn {following.id} waits for a plan")
+    if choice == "skip":
+        message = _ask_message()
+        trio.run(_plan, skip(found, message=message), message)
         return 0
+    return trio.run(_execute, found, choice)
+
+
+async def _execute(proposal: Proposal, choice: Choice) -> int:
     async with _tools() as tools:
-        bench = Bench(
-            root=turn.root,
-            keeper=tools.keeper,
-            environ=os.environ,
-            secrets=tools.secrets,
-            grace_s=GRACE_S,
-        )
-        everything = frozenset(range(len(found.plan.actions)))
-        done = await execute(found, bench, approved=everything)
-    return _tell(turn, done)
+        done = await execute(proposal, tools.bench(proposal.turn), choice=choice)
+    return _tell(proposal.turn, done)
+
+
+async def _recover(interrupted: Interrupted, go_on: bool) -> int:
+    async with _tools() as tools:
+        done = await recover(interrupted, tools.bench(interrupted.turn), go_on=go_on)
+    return _tell(interrupted.turn, done)
 
 
 async def _replan(invalid: Invalid) -> int:
     typer.echo("The plan failed its checks:", err=True)
     for error in invalid.errors:
-        typer.echo(f"- {error}", err=True)
+        typer.echo(f"- {printable(error)}", err=True)
     async with _tools() as tools:
-        turn = await replan(invalid, ask=tools.ask, rules=RULES, environ=os.environ)
+        turn = await replan(invalid, ask=tools.ask, rules=tools.rules, environ=os.environ)
     if turn is None:
         raise Refused(
-            f"{RULES.max_replans + 1} plans in a row failed their checks",
+            f"{tools.rules.max_replans + 1} plans in a row failed their checks",
             way_out="say it differently: session plan -m …",
         )
     typer.echo(f"turn {turn.id} has a corrected plan: {turn.path('plan.md')}", err=True)
     return 1
 
 
-def _review(proposal: Proposal) -> str:
-    if not on_terminal():
-        raise Unfit("nobody can be asked without a terminal", way_out="add -y to approve all")
-    typer.echo(_summary(proposal.plan), err=True)
-    question = "Execute this plan? (a)pprove all / (r)eview full plan / (s)kip / (q)uit"
-    while True:
-        choice = ask_person(question, default="").lower()[:1]
-        if choice == "r":
-            typer.echo(read_text(proposal.turn.path("plan.md")), err=True)
-        elif choice in {"a", "s", "q"}:
-            return choice
-
-
-def _summary(plan: Plan) -> str:
-    rule = "-" * 68
-    counts: dict[str, int] = {}
-    for action in plan.actions:
-        counts[action.kind] = counts.get(action.kind, 0) + 1
-    lines = [f'▶ Reviewing Plan: "{plan.title}"', rule]
-    if plan.memos:
-        lines += [" memos.yaml:", *(f"  {render_memo(memo)}" for memo in plan.memos)]
-    lines += [" Action Plan:", *(f"  - {kind}: {count}" for kind, count in counts.items()), rule]
-    return "\n".join(lines)
-
-
 def _tell(turn: Turn, done: tuple[Done, ...]) -> int:
     for number, one in enumerate(done, 1):
         reason = f" ({one.outcome.reason})" if one.outcome.reason else ""
-        typer.echo(f"{number}. {one.action.kind}: {one.outcome.status}{reason}", err=True)
+        line = f"{number}. {one.action.kind}: {one.outcome.status}{reason}"
+        typer.echo(printable(line), err=True)
     typer.echo(turn.path("report.md"))
     return int(any(one.outcome.status == "FAILURE" for one in done))
 

@@ -129,6 +129,7 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
         limits=table.limits,
         drafts=table.drafts,
         voice=table.voice,
+        sessions=table.sessions,
         engines=engines,
     )
 

@@ -14,6 +14,7 @@ from takopi.config.schema import (
     Mcp,
     Oneshot,
     SessionMode,
+    Sessions,
     Transport,
     Voice,
     Web,
@@ -64,6 +65,7 @@ class Config:
     limits: Limits
     drafts: Drafts = field(default_factory=Drafts)
     voice: Voice = field(default_factory=Voice)
+    sessions: Sessions = field(default_factory=Sessions)
     engines: Mapping[str, EngineSettings] = field(repr=False)
     web: Web = field(default_factory=Web)
 

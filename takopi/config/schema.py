@@ -115,6 +115,18 @@ class Interview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ttl_s: Annotated[float, Meta(gt=0, le=2592000)] = 86400
 
 
+class Sessions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[sessions]` table: work in turns, each with a plan, an approval and a report."""
+
+    max_file_bytes: Annotated[int, Meta(ge=1024, le=16 * 1024 * 1024)] = 256 * 1024
+    """How much of one file an agent gets to see."""
+    strict_context: Literal["turn", "any", "off"] = "turn"
+    """Where a file must be listed before a plan may edit it."""
+    max_replans: Annotated[int, Meta(ge=0, le=10)] = 3
+    research_command: tuple[str, ...] = ()
+    """A program that answers a question, which comes as its last argument."""
+
+
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The `[web]` table: the page on this machine."""
 
@@ -142,4 +154,5 @@ class ConfigTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mcp: Mcp = Mcp()
     drafts: Drafts = Drafts()
     voice: Voice = Voice()
+    sessions: Sessions = Sessions()
     limits: Limits = Limits()

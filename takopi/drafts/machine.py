@@ -78,7 +78,9 @@ def judge(state: State | None, press: DraftPress) -> Verdict:
         return "outdated"
     if any(_is_press(job) and job.new.step == press.step for job in state.jobs):
         return "decided"
-    return "yes" if press.what in buttons(state) else "decided"
+    # Revert is not shown for the first version; whoever gets past it nevertheless, resets.
+    past_first = press.what == "revert" and "run" in buttons(state)
+    return "yes" if past_first or press.what in buttons(state) else "decided"
 
 
 def waiting_inputs(jobs: Sequence[Job]) -> int:

@@ -157,7 +157,8 @@ class Queues:
 
         def change(conn: sqlite3.Connection) -> None:
             current = rows.find(conn, draft.scope)
-            if rows.drop_job(conn, job.id) and current is not None:
+            # Without its draft here, the chat has moved, and the input with it.
+            if current is not None and rows.drop_job(conn, job.id):
                 current = replace(current, words=words)
                 rows.save(conn, current if version is None else with_version(current, version))
 

@@ -90,6 +90,7 @@ class EngineSpec(Generic[S]):
     `argv` gives the arguments after the program, `environ` has the last word on the child's
     environment. `resume_words` are the words of the resume line before the thread's id, `program`
     the words that start it where no `command` is configured; without them, its id on PATH.
+    With `takes_system`, an instruction goes beside the prompt, not into the thread as a part of it.
     `whereabouts` is for a CLI that must not be asked to resume a thread in another folder.
     """
 
@@ -102,6 +103,7 @@ class EngineSpec(Generic[S]):
     login: str
     oldest: tuple[int, ...]
     asks: bool = False
+    takes_system: bool = False
     environ: Callable[[S, dict[str, str]], dict[str, str]] = lambda _settings, env: env
     program: tuple[str, ...] = ()
     whereabouts: Whereabouts | None = None

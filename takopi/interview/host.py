@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from takopi.config.loaded import Config
-from takopi.core.ids import Scope
+from takopi.core.ids import EngineId, Scope
 from takopi.core.outgoing import Outgoing
 from takopi.core.ports import Transport
 from takopi.interview.session import Order, Session
@@ -21,6 +21,10 @@ class Host(Protocol):
 
     def transport(self, scope: Scope) -> Transport | None:
         """Where the people of this scope are; None if that is not there any more."""
+        ...
+
+    def takes_system(self, engine: EngineId) -> bool:
+        """Whether this engine takes an instruction beside the prompt, in no thread of its own."""
         ...
 
     async def find_cwd(self, order: Order) -> Path:

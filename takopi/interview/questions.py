@@ -10,6 +10,7 @@ from takopi.interview.machine import Batch
 from takopi.interview.plan_file import slug
 from takopi.interview.session import Option, Question, Session
 from takopi.oneshot.port import Oneshot
+from takopi.prompts.aggregator import question_prompt
 
 MAX_OPTIONS = 4
 MAX_QUESTIONS = 4
@@ -74,8 +75,8 @@ def batch_prompt(session: Session, *, max_rounds: int) -> str:
 
 async def next_batch(oneshot: Oneshot, session: Session, *, max_rounds: int) -> Batch:
     """Ask for the next questions; the caller sets the deadline."""
-    prompt = batch_prompt(session, max_rounds=max_rounds)
-    asked = await oneshot.ask(SYSTEM, prompt, schema=Asked)
+    prompt = question_prompt(SYSTEM, batch_prompt(session, max_rounds=max_rounds))
+    asked = await oneshot.ask(prompt.system or "", prompt.user, schema=Asked)
     questions = () if asked.done else usable(asked.questions, most=MAX_QUESTIONS)
     return Batch(questions, *slugs(asked.goal, asked.description, task=session.task))
 

@@ -21,6 +21,7 @@ from takopi.core.errors import TakopiError
 from takopi.core.ids import ResumeToken, RunId, Scope
 from takopi.core.messages import IncomingMessage, Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.interview.calls import Calls
 from takopi.interview.cards import Cards
 from takopi.interview.host import Host
 from takopi.interview.machine import (
@@ -34,24 +35,21 @@ from takopi.interview.machine import (
     apply,
 )
 from takopi.interview.plan_file import bundled_prompt, save_brief
-from takopi.interview.questions import next_batch
 from takopi.interview.session import Order, Session
 from takopi.interview.signal import INSTRUCTION, read_signal
 from takopi.interview.store import Damaged, Files
 from takopi.interview.view import CANCELLED, STARTING, card_of, read_press
 from takopi.kit.clock import now_ms
-from takopi.oneshot.port import Oneshot, answer_within
+from takopi.oneshot.port import Oneshot
 from takopi.present.cards import notice, refusal
 from takopi.present.numbers import duration
 from takopi.store import ledger, outbox, threads
 from takopi.store.database import Database
-from takopi.store.ledger import Run
+from takopi.store.ledger import NewRun, Run
 
 OVER = "This plan is closed."
 FOREIGN = "These questions are for somebody else."
 USELESS = "This button is no longer of use."
-SYSTEM_FLAG = frozenset({"claude", "pi", "demo"})
-"""Engines that take an instruction beside the prompt, so that it need not be part of a thread."""
 
 Key = tuple[Scope, int]
 """Where an interview is held, and with whom."""
@@ -65,15 +63,13 @@ class Interviews:
     def __init__(
         self, nursery: trio.Nursery, db: Database, *, files: Files, oneshot: Oneshot, host: Host
     ) -> None:
-        self._nursery = nursery
         self._db = db
         self._files = files
-        self._oneshot = oneshot
         self._host = host
         self._cards = Cards(db, host)
         self._open: dict[Key, Session] = {}
         self._locks: dict[Key, trio.Lock] = {}
-        self._calls: dict[Key, trio.CancelScope] = {}
+        self._calls = Calls(nursery, oneshot, host=host, take=self._answered)
         self._changed = trio.Event()
 
     async def plan(self, order: Order, scope: Scope, *, user_id: int) -> None:
@@ -136,11 +132,11 @@ class Interviews:
                 await self._cards.say(session.scope, notice(step.note), reply_to=message.message_id)
             await self._take(session, step)
 
-    def instruction(self, run: Run, *, resumed: bool) -> str | None:
+    def instruction(self, run: NewRun | Run, *, resumed: bool) -> str | None:
         """What a run is told about asking back; nothing, if its questions would lead in circles."""
         if not self._host.config().interview.auto or not run.interactive:
             return None
-        return None if resumed and run.engine not in SYSTEM_FLAG else INSTRUCTION
+        return None if resumed and not self._host.takes_system(run.engine) else INSTRUCTION
 
     async def take(
         self, run: Run, answer: str, *, thread: ResumeToken | None
@@ -196,7 +192,7 @@ class Interviews:
     async def _begin(self, session: Session, *, old: Session | None = None) -> None:
         session = await self._keep(session)
         await self._show(session, old=old)
-        self._call(session)
+        self._calls.begin(session)
 
     async def _recover(self, session: Session) -> None:
         def look(conn: sqlite3.Connection) -> tuple[bool, bool]:
@@ -218,7 +214,7 @@ class Interviews:
         if not is_shown:
             await self._show(session, old=None)
         if session.shown == "checking":
-            self._call(session)
+            self._calls.begin(session)
 
     async def _tell_damaged(self, damaged: Damaged) -> None:
         text = f"The file of an open plan was damaged. It is set aside as `{damaged.aside.name}`."
@@ -261,7 +257,7 @@ class Interviews:
                 await self._end(old, notice(CANCELLED))
                 return
             case "restart":
-                self._hang_up(old)
+                self._calls.give_up(old)
                 order = old.pending or old.order
                 await self._begin(_new(order, old.scope, old.user_id), old=old)
                 return
@@ -273,7 +269,7 @@ class Interviews:
         elif step.effect != "keep":
             await self._show(session, old=old, closed=step.closed)
         if step.effect == "ask":
-            self._call(session)
+            self._calls.begin(session)
 
     async def _keep(self, session: Session) -> Session:
         """Write the session down: from here on it survives a crash."""
@@ -321,7 +317,7 @@ class Interviews:
 
     async def _end(self, session: Session, card: Card) -> None:
         """Say the last word of an interview, then forget it."""
-        self._hang_up(session)
+        self._calls.give_up(session)
         await self._cards.end(session, card)
         await self._forget(session)
 
@@ -330,47 +326,21 @@ class Interviews:
         self._open.pop(_key(session), None)
         self._changed.set()
 
-    def _call(self, session: Session) -> None:
-        """Ask the model for the next questions; a call that is on its way is given up."""
-        self._hang_up(session)
-        scope = self._calls[_key(session)] = trio.CancelScope()
-        self._nursery.start_soon(self._ask, session, scope)
-
-    def _hang_up(self, session: Session) -> None:
-        if scope := self._calls.pop(_key(session), None):
-            scope.cancel()
-
-    async def _ask(self, session: Session, scope: trio.CancelScope) -> None:
-        with scope:
-            try:
-                await self._ask_and_take(session)
-            except Exception:  # one interview must not end the runs beside it
-                log.exception("interview.failed")
-
-    async def _ask_and_take(self, session: Session) -> None:
-        config = self._host.config()
-        failure: TakopiError | None = None
-        batch = Batch()
-        try:
-            with answer_within(config.oneshot.timeout_s):
-                batch = await next_batch(
-                    self._oneshot, session, max_rounds=config.interview.max_rounds
-                )
-        except TakopiError as error:
-            failure = error
+    async def _answered(self, session: Session, answer: Batch | TakopiError) -> None:
+        """The model has answered what it was asked for this session."""
         async with self._lock(_key(session)):
-            # From here on it is a step, which nobody may cut short.
-            self._calls.pop(_key(session), None)
+            self._calls.settle(session)
             current = self._open.get(_key(session))
             if current is None or current.session_id != session.session_id:
                 return
-            if failure is not None and not session.questions:
-                await self._end(current, refusal(failure))
-                return
-            if failure is not None:
-                what = f"There are no follow-up questions: {failure.what}."
+            if isinstance(answer, Batch):
+                await self._take(current, self._apply(current, answer))
+            elif not session.questions:
+                await self._end(current, refusal(answer))
+            else:
+                what = f"There are no follow-up questions: {answer.what}."
                 await self._cards.say(session.scope, notice(what))
-            await self._take(current, self._apply(current, batch))
+                await self._take(current, self._apply(current, Batch()))
 
 
 def _new(order: Order, scope: Scope, user_id: int) -> Session:

@@ -52,6 +52,10 @@ class Lanes(Generic[K, J]):
         """How many jobs have not begun."""
         return len(self._waiting)
 
+    def is_busy(self, key: K) -> bool:
+        """Whether something runs or waits in this lane."""
+        return key in self._running or any(ticket.key == key for ticket in self._waiting)
+
     def put(self, key: K, job: J) -> Ticket[K, J]:
         """Append a job to its lane. It has begun on return if nothing was in its way."""
         ticket = Ticket(key, job)

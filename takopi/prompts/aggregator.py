@@ -98,6 +98,12 @@ def get_prompt_aggregator() -> PromptAggregator:
     return PromptAggregator()
 
 
+def question_prompt(system: str, message: str) -> AggregatedPrompt:
+    """What a model is asked once, without a conversation: for a batch of questions, for a plan."""
+    context = PromptContext(AIReplyRequest(message), "api", system=system)
+    return get_prompt_aggregator().aggregate(context)
+
+
 def _build(component: PromptComponent, context: PromptContext) -> PromptSection | None:
     try:
         return component.build(context)

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from takopi.core.ids import ResumeToken
 from takopi.core.outgoing import Card
-from takopi.store.ledger import Run
+from takopi.store.ledger import NewRun, Run
 
 
 class Signals(Protocol):
     """Who tells runs how to ask back, and takes the answers that do."""
 
-    def instruction(self, run: Run, *, resumed: bool) -> str | None:
+    def instruction(self, run: NewRun | Run, *, resumed: bool) -> str | None:
         """What the engine is told beside the prompt."""
         ...
 

@@ -19,29 +19,41 @@ from takopi.core.ports import AnswerPort, Engine, EngineJob
 from takopi.core.tools import MCPToolCall, MCPToolResult
 from takopi.mcp.calls import mentions_calls
 from takopi.mcp.loop import CLIMCPResponseHandler
-from takopi.mcp.servers import Offer
+from takopi.mcp.servers import McpServers, Offer
 from takopi.prompts.aggregator import get_prompt_aggregator
-from takopi.prompts.request import AIReplyRequest, PromptContext
+from takopi.prompts.request import AggregatedPrompt, AIReplyRequest, PromptContext
 from takopi.runs.live import Live
-from takopi.runs.workshop import Workshop
 
 GO_ON = "These are the results of your tool calls. Go on with what you were asked."
 NOBODY = Answer("deny", reason="nobody answered")
 
 
-async def offered(shop: Workshop, context: Context | None) -> Offer:
-    """The tools that a run of this context is offered."""
-    if shop.mcp is None or not shop.config().mcp.servers:
-        return Offer()
-    return await shop.mcp.offer(None if context is None else context.project)
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The prompt of a run as it is sent, and the tools that it speaks of."""
+
+    prompt: AggregatedPrompt
+    offer: Offer
 
 
-def prompt_context(
-    message: str, engine: EngineId, *, offer: Offer, system: str | None = None
-) -> PromptContext:
-    """What the prompt of a run is made from."""
+async def prepare(
+    mcp: McpServers | None,
+    message: str,
+    *,
+    engine: EngineId,
+    context: Context | None,
+    system: str | None,
+) -> Prepared:
+    """What an engine is sent for a message; servers that are needed for it are started.
+
+    Runs and previews both come from here, and so cannot differ.
+    """
+    offer = Offer()
+    if mcp is not None and mcp.config().servers:
+        offer = await mcp.offer(None if context is None else context.project)
     request = AIReplyRequest(message, include_mcp_tools=bool(offer.tools))
-    return PromptContext(request, "cli", cli_tool=engine, system=system, mcp_tools=offer.tools)
+    made_from = PromptContext(request, "cli", cli_tool=engine, system=system, mcp_tools=offer.tools)
+    return Prepared(get_prompt_aggregator().aggregate(made_from), offer)
 
 
 def results_prompt(results: Sequence[MCPToolResult]) -> str:
@@ -53,10 +65,15 @@ def results_prompt(results: Sequence[MCPToolResult]) -> str:
 async def converse(live: Live, engine: Engine, job: EngineJob, *, port: AnswerPort) -> Completed:
     """Run the engine to its last answer; `job` has the message and the system text as given."""
     shop = live.shop
-    offer = await offered(shop, live.run.context)
+    prepared = await prepare(
+        shop.mcp,
+        job.prompt,
+        engine=live.run.engine,
+        context=live.run.context,
+        system=job.system,
+    )
+    offer, prompt = prepared.offer, prepared.prompt
     live.notes += offer.problems
-    context = prompt_context(job.prompt, live.run.engine, offer=offer, system=job.system)
-    prompt = get_prompt_aggregator().aggregate(context)
     job = replace(job, prompt=prompt.user, system=prompt.system)
     if shop.mcp is None or not offer.tools:
         return await engine.run(job, live.hear, port)

@@ -18,6 +18,7 @@ import trio
 
 from takopi.core.errors import Refused
 from takopi.kit.atomic import sync_folder
+from takopi.prompts.aggregator import question_prompt
 from takopi.turns import journal
 from takopi.turns.actions import Bench, perform
 from takopi.turns.agents import DEFAULT, known_agents, read_prompt
@@ -35,10 +36,11 @@ from takopi.turns.layout import (
     write_text,
     write_yaml,
 )
+from takopi.turns.machine import Choice, final_actions
 from takopi.turns.memos import changed, read_memos, write_memos
 from takopi.turns.outcome import Done, Outcome
 from takopi.turns.payload import make_payload, read_circles
-from takopi.turns.plan import Memo, Plan
+from takopi.turns.plan import Create, Edit, Execute, Memo, Plan, Research
 from takopi.turns.replan import feedback, replans_before
 from takopi.turns.report import Facts, failure_report, report, skipped_report
 from takopi.turns.transition import Start, next_start
@@ -47,7 +49,15 @@ from takopi.turns.validate import StrictContext, World, validate
 Ask = Callable[[str, str], Awaitable[str]]
 """Asks a model: a system prompt and a message, for one text."""
 
+At = Callable[[str], None]
 SKIPPED = "skipped: an earlier action failed"
+INTERRUPTED = "interrupted: it may have run"
+_ONCE = (Create, Edit, Execute, Research)
+"""Actions that leave something behind; the others may be begun again."""
+
+
+def _pass_by(step: str) -> None:
+    """Nothing stops at a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +67,8 @@ class Rules:
     max_file_bytes: int = 256 * 1024
     strict_context: StrictContext = "turn"
     max_replans: int = 3
+    model: str = ""
+    """The model that plans, as the ledger names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,14 @@ class Invalid:
     turn: Turn
     title: str
     errors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A turn that a crash has stopped while it was carried out, and how far it came."""
+
+    turn: Turn
+    past: Past
 
 
 def create_session(root: Path, name: str, *, agent: str = DEFAULT) -> Session:
@@ -118,24 +138,25 @@ async def plan_turn(
 ) -> Turn:
     """Have a turn planned; one that is reported leaves its place to the next."""
     turn = await trio.to_thread.run_sync(settle, turn)
-    if turn.has(journal.NAME):
-        raise Refused(
-            f"turn {turn.id} is being carried out, so its plan cannot change",
-            way_out="session execute shows how far it came",
-        )
     if turn.has("report.md"):
         raise Refused(
             f"turn {turn.id} is reported already, so its plan cannot change",
             way_out="plan the newest turn of the session",
         )
+    if journal.read_past(turn) is not None:
+        raise Refused(
+            f"turn {turn.id} is being carried out, so its plan cannot change",
+            way_out="session execute shows how far it came",
+        )
     await trio.to_thread.run_sync(partial(write_input, turn, rules, environ=environ))
     payload, system = read_text(turn.path("input.md")), read_text(turn.path("system_prompt.xml"))
-    answer = await ask(system, f"{payload}\n## User Request\n\n{message}\n")
-    await trio.to_thread.run_sync(_save_plan, turn, message, correct(answer))
+    prompt = question_prompt(system, f"{payload}\n## User Request\n\n{message}\n")
+    answer = await ask(prompt.system or "", prompt.user)
+    await trio.to_thread.run_sync(_save_plan, turn, message, correct(answer), rules.model)
     return turn
 
 
-def _save_plan(turn: Turn, message: str, plan: str) -> None:
+def _save_plan(turn: Turn, message: str, plan: str, model: str) -> None:
     meta = turn.meta()
     noted = Meta(
         turn_id=meta.turn_id,
@@ -144,15 +165,22 @@ def _save_plan(turn: Turn, message: str, plan: str) -> None:
         agent=meta.agent,
         created=meta.created,
         user_request=message,
-        model=meta.model,
+        model=model,
         replan_of=meta.replan_of,
     )
     write_yaml(turn.path("meta.yaml"), noted)
     write_text(turn.path("plan.md"), plan)
 
 
-def check(turn: Turn, rules: Rules) -> Proposal | Invalid:
-    """Read a turn's plan and check it against the project as it is."""
+def check(turn: Turn, rules: Rules) -> Proposal | Invalid | Interrupted:
+    """Read a turn's plan and check it against the project as it is.
+
+    One that is under way has changed the project already, so that its journal counts instead.
+    """
+    if turn.has("report.md"):
+        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+    if past := journal.read_past(turn):
+        return Interrupted(turn, past)
     text = read_text(turn.path("plan.md"))
     if not text.strip():
         raise Refused(f"turn {turn.id} has no plan", way_out="have it planned: session plan -m …")
@@ -207,51 +235,95 @@ def skip(proposal: Proposal, *, message: str) -> Turn:
 
 
 async def execute(
-    proposal: Proposal, bench: Bench, *, approved: frozenset[int], past: Past | None = None
+    proposal: Proposal, bench: Bench, *, choice: Choice, at: At = _pass_by
 ) -> tuple[Done, ...]:
-    """Carry out the approved actions in their order, then report and prepare the next turn.
+    """Carry out what was chosen of a plan, in its order, then report and prepare the next turn.
 
-    `past` is what was done before a crash: it is told, and never done again.
+    `at` is called with the name of each step that has been taken.
     """
-    turn, plan = proposal.turn, proposal.plan
-    if _digest(read_text(turn.path("plan.md"))) != proposal.digest:
+    turn, text = proposal.turn, read_text(proposal.turn.path("plan.md"))
+    if _digest(text) != proposal.digest:
         raise Refused("the plan has changed since it was shown", way_out="look at it again")
-    if past is None and turn.has(journal.NAME):
-        raise Refused(f"turn {turn.id} was carried out in part", way_out="say how to go on")
-    started = past.started if past else _stamp()
-    opening = Line(plan=proposal.digest, approved=tuple(sorted(approved)), started=started)
-    await trio.to_thread.run_sync(journal.append, turn, opening)
+    if turn.has("report.md"):
+        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+    if journal.read_past(turn) is not None:
+        raise Refused(f"turn {turn.id} was carried out in part", way_out="session resume goes on")
+    if not all(map(journal.can_be_kept, choice.edits.values())):
+        raise Refused("a changed action cannot be noted down", way_out="change it differently")
+    started = _stamp()
+    line = journal.opening(text, choice, started=started)
+    await trio.to_thread.run_sync(journal.append, turn, line)
+    at("opened")
+    past = Past(plan=proposal.plan, choice=choice, started=started)
+    return await _carry_out(turn, past, bench=bench, go_on=True, at=at)
+
+
+async def recover(
+    interrupted: Interrupted, bench: Bench, *, go_on: bool, at: At = _pass_by
+) -> tuple[Done, ...]:
+    """Bring a turn that a crash has interrupted to its report.
+
+    What has ended is told and what may have run is told as such: neither is done again. The rest
+    is carried out if the person wants to `go_on`, and left out otherwise.
+    """
+    return await _carry_out(interrupted.turn, interrupted.past, bench=bench, go_on=go_on, at=at)
+
+
+async def _carry_out(
+    turn: Turn, past: Past, *, bench: Bench, go_on: bool, at: At
+) -> tuple[Done, ...]:
+    plan, choice = past.plan, past.choice
+    memos = tuple(memo for index, memo in enumerate(plan.memos) if index in choice.memos)
+    if not past.remembered:
+        await trio.to_thread.run_sync(_remember, turn, memos)
+        at("remembered")
     done: list[Done] = []
-    broken = False
-    for index, action in enumerate(plan.actions):
-        wanted = index in approved
-        if past and index in past.ended:
+    halted = "" if go_on else "skipped: the turn was interrupted"
+    for index, action in enumerate(final_actions(choice, plan)):
+        wanted = index in choice.actions
+        if index in past.ended:
             outcome = past.ended[index]
-        elif past and index == past.unsure:
-            outcome = Outcome(status="FAILURE", reason="interrupted: it may have run")
-        elif not wanted or broken:
-            reason = SKIPPED if wanted else "skipped: not approved"
-            outcome = Outcome(status="SKIPPED", reason=reason)
-        else:
-            await trio.to_thread.run_sync(journal.append, turn, Line(begin=index))
-            outcome = await perform(action, bench)
+        elif not wanted:
+            outcome = Outcome(status="SKIPPED", reason="skipped: not approved")
+        elif index == past.unsure and isinstance(action, _ONCE):
+            outcome = Outcome(status="FAILURE", reason=INTERRUPTED)
             line = Line(end=index, outcome=outcome)
             await trio.to_thread.run_sync(journal.append, turn, line)
-        broken = broken or outcome.status == "FAILURE"
-        done.append(Done(action=action, outcome=outcome, approved=wanted))
-    await trio.to_thread.run_sync(_finish, proposal, tuple(done), started)
+        elif halted:
+            outcome = Outcome(status="SKIPPED", reason=halted)
+        else:
+            await trio.to_thread.run_sync(journal.append, turn, Line(begin=index))
+            at(f"begun {index}")
+            outcome = await perform(action, bench)
+            at(f"done {index}")
+            line = Line(end=index, outcome=outcome)
+            await trio.to_thread.run_sync(journal.append, turn, line)
+            at(f"ended {index}")
+        if outcome.status == "FAILURE" and outcome.reason != INTERRUPTED:
+            halted = SKIPPED
+        modified = index in choice.edits
+        done.append(Done(action=action, outcome=outcome, approved=wanted, modified=modified))
+    finish = partial(_finish, turn, past, memos=memos, done=tuple(done), at=at)
+    await trio.to_thread.run_sync(finish)
     return tuple(done)
 
 
-def _finish(proposal: Proposal, done: tuple[Done, ...], started: str) -> None:
-    turn, plan = proposal.turn, proposal.plan
-    memos: tuple[Memo, ...] = plan.memos if any(one.approved for one in done) else ()
+def _remember(turn: Turn, memos: tuple[Memo, ...]) -> None:
     if memos:
         write_memos(turn.root, changed(read_memos(turn.root), memos))
+    journal.append(turn, Line(remembered=True))
+
+
+def _finish(
+    turn: Turn, past: Past, *, memos: tuple[Memo, ...], done: tuple[Done, ...], at: At
+) -> None:
     _build(turn, done, report_path=turn.relative("report.md"))
-    text = report(plan, _facts(turn, started), memos=memos, done=done)
+    at("built")
+    text = report(past.plan, _facts(turn, past.started), memos=memos, done=done)
     write_text(turn.path("report.md"), text)
+    at("reported")
     settle(turn)
+    at("named")
 
 
 def _build(

@@ -8,8 +8,10 @@ from tests.bench import (
     daemon_crowd,
     daemon_memory,
     daemon_messages,
+    daemon_plans,
     daemon_start,
     pipeline,
+    prompts,
     spawn,
     startup,
     throughput,
@@ -22,9 +24,10 @@ HISTORY_ROWS = 100_000
 def main() -> None:
     """Measure everything, and print each table as soon as it is there."""
     spawned, piped = trio.run(spawn.measure), trio.run(pipeline.measure)
-    print_table([*startup.measure(), *spawned, throughput.measure(), *piped])
+    print_table([*startup.measure(), *spawned, throughput.measure(), prompts.measure(), *piped])
     print_table(trio.run(daemon_start.measure, HISTORY_ROWS))
     print_table(trio.run(daemon_messages.measure, HISTORY_ROWS))
+    print_table(trio.run(daemon_plans.measure))
     print_table(trio.run(daemon_memory.measure))
     print_table(trio.run(daemon_crowd.measure))
 

@@ -38,15 +38,18 @@ async def take(picture: Path, folder: Path) -> None:
                 await trio.to_thread.run_sync(photograph, demo.url, picture)
 
 
-def photograph(url: str, picture: Path) -> None:
+def photograph(
+    url: str, picture: Path, *, waits_for: str = "Allow once", height: int = HEIGHT
+) -> None:
+    """What a browser shows, once there is a button of that name."""
     with sync_playwright() as playwright:
         # Containers have no user namespaces; the page is our own.
         browser = playwright.chromium.launch(
             executable_path=shutil.which(CHROMIUM), args=NO_SANDBOX
         )
-        tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        tab = browser.new_page(viewport={"width": WIDTH, "height": height})
         tab.goto(url)
-        tab.get_by_role("button", name="Allow once").wait_for()
+        tab.get_by_role("button", name=waits_for).wait_for()
         tab.screenshot(path=picture)
         browser.close()
 

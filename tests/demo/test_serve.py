@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import socket
 
@@ -29,6 +30,27 @@ async def test_address_and_five_things_to_try_are_printed(demo: Demo) -> None:
     await demo.until_printed("Ctrl-C ends takopi")
 
     assert all(f"  {number}. " in demo.out for number in range(1, 6))
+
+
+async def test_tool_of_the_sample_server_is_called_once_it_is_allowed(demo: Demo) -> None:
+    await demo.start()
+    await demo.until_printed("Ctrl-C ends takopi")
+    (line,) = re.findall(r"^  4\. (.+)$", demo.out, re.MULTILINE)
+
+    with trio.fail_after(WITHIN_S):
+        async with open_page(demo.url, tell=lambda _: None) as page:
+            prompt = await page.say(line)
+            card = await page.sees(
+                "the card", lambda m: m.reply_to == prompt and "Allow once" in m.labels
+            )
+            await page.press(card, "Allow once")
+            answer = await page.sees(
+                "the answer", lambda m: m.reply_to == prompt and m.text.startswith("done · ")
+            )
+
+    assert "sample__add" in card.text
+    assert "sample__add succeeded" in answer.text
+    assert "42" in answer.text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

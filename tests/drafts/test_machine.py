@@ -76,8 +76,13 @@ def test_press_counts_once_for_the_step_it_was_shown_for() -> None:
 
 
 def test_press_of_a_button_that_is_not_shown_has_no_effect() -> None:
-    assert judge(State(draft("a")), DraftPress("revert", 3, 1)) == "decided"
     assert judge(State(draft("a")), DraftPress("retry", 3, 1)) == "decided"
+    assert judge(State(draft("a"), (failed(),)), DraftPress("revert", 3, 1)) == "decided"
+
+
+def test_revert_counts_for_the_first_version_too_but_not_for_none() -> None:
+    assert judge(State(draft("a")), DraftPress("revert", 3, 1)) == "yes"
+    assert judge(State(draft()), DraftPress("revert", 3, 0)) == "decided"
 
 
 @pytest.mark.parametrize("text", ["x" * 5000, "🐙" * 3000, "a\n" * 4000])

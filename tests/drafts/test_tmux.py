@@ -119,3 +119,15 @@ async def test_windows_are_named_by_session_and_window(server: Server, tmux: Tmu
 
 async def test_no_server_has_no_windows(tmux: Tmux) -> None:
     assert await tmux.windows() == ()
+
+
+async def test_window_that_is_scrolled_back_gets_the_prompt_all_the_same(
+    server: Server, tmux: Tmux
+) -> None:
+    server.start()
+    target = await ready(tmux)
+    server.tmux("copy-mode", "-t", target.window)
+    assert (await tmux.find(target)).in_mode
+    await tmux.type_in(target, "no scrolling q")
+    assert await server.until(b"\x1b[201~\r") == b"\x1b[200~no scrolling q\x1b[201~\r"
+    assert not (await tmux.find(target)).in_mode

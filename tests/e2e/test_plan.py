@@ -310,3 +310,80 @@ async def test_interview_that_nobody_goes_on_with_expires(rig: Rig) -> None:
     await begin(rig)
     await rig.sees_text("Planning has expired")
     await rig.until_so(lambda: not session_file(rig).exists())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/z80 @feat/x /plan add auth",
+        "@feat/x /plan /z80 add auth",
+        "/plan @feat/x /z80 add auth",
+        "/demo /plan@{bot} /z80 @feat/x add auth",
+    ],
+)
+async def test_directives_stand_in_any_order_and_also_in_front_of_plan(rig: Rig, text: str) -> None:
+    rig.configure(f'[projects.z80]\npath = "{rig.project("z80")}"')
+    await begin(rig, text.format(bot=rig.api.bot.username))
+    order = session(rig)["order"]
+    assert order["task"] == "add auth"
+    assert order["context"] == {"project": "z80", "branch": "feat/x"}
+
+
+async def test_plan_of_another_bot_is_none_of_ours(rig: Rig) -> None:
+    group = await start_with_group(rig)
+    await rig.say("/z80 /plan@another_bot add auth", chat=group)
+    await rig.until_settled(1)
+    assert not list((rig.home / "sessions").glob("*-interactive.json"))
+
+
+async def test_two_directives_of_a_kind_are_refused_around_plan_too(rig: Rig) -> None:
+    rig.configure(f'[projects.z80]\npath = "{rig.project("z80")}"')
+    await rig.start()
+    await rig.say("@one /plan @two add auth")
+    await rig.sees_text("@one and @two name 2 branches")
+    assert not session_file(rig).exists()
+
+
+async def test_topics_of_a_group_have_interviews_of_their_own(rig: Rig) -> None:
+    group = await start_with_group(rig, forum=True)
+    group.admins.add(ADA)
+    one, two = [await rig.ada.open_topic(group, name) for name in ("one", "two")]
+    for topic in (one, two):
+        await rig.say(f"/plan of {topic.name}", chat=group, topic=topic)
+    first = await rig.sees(lambda m: "of one" in m.text and "Q1 of" in m.text, chat=group)
+    other = await rig.sees(lambda m: "of two" in m.text and "Q1 of" in m.text, chat=group)
+    assert (first.topic, other.topic) == (one, two)
+
+    await rig.press(first, "A rewrite")
+    following = await rig.sees(lambda m: "of one" in m.text and "Q2 of" in m.text, chat=group)
+    assert following.topic is one
+    folder = rig.home / "sessions"
+    kept = {
+        topic.name: json.loads((folder / f"{GROUP}-{topic.id}-{ADA}-interactive.json").read_text())
+        for topic in (one, two)
+    }
+    assert kept["one"]["answers"] == ["a-rewrite", None]
+    assert kept["two"]["answers"] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"tool call ask {json.dumps(SIGNAL)}",
+        f"say: Here you are: {json.dumps(SIGNAL)}",
+        f"say: {json.dumps(SIGNAL)[:-1]}",
+    ],
+    ids=["inside a tool call", "prose around it", "no JSON"],
+)
+async def test_tc11_an_answer_that_is_more_than_questions_is_shown(rig: Rig, text: str) -> None:
+    await rig.start()
+    answer = await rig.answer(text)
+    assert "Which login is broken?" in answer.text
+    assert not session_file(rig).exists()
+
+
+async def test_tc11_questions_that_a_tool_printed_are_no_answer(rig: Rig) -> None:
+    await rig.start()
+    (rig.cwd / "signal.json").write_text(json.dumps(SIGNAL), encoding="utf-8")
+    await rig.answer("run cat signal.json")
+    assert not session_file(rig).exists()

@@ -93,9 +93,24 @@ async def test_server_that_cannot_start_is_noted_and_the_message_is_the_prompt(r
     rig.configure("[mcp.servers.t]\ncommand = '/no/such/program'")
     await rig.start()
 
-    answer = await rig.answer("what did I ask first")
+    prompt = await rig.say("what did I ask first then steps 20 every 100ms")
 
-    assert "“what did I ask first”" in answer.text
+    await rig.progress(prompt, "MCP server t: cannot start /no/such/program")
+    assert "“what did I ask first" in (await rig.ending(prompt)).text
+
+
+async def test_server_of_a_project_is_offered_to_its_runs_alone(rig: Rig) -> None:
+    path = rig.project("z80")
+    tools(rig, more=f"allow = ['*']\nprojects = ['Z80']\n[projects.z80]\npath = '{path}'")
+    await rig.start()
+
+    inside = await rig.answer('/z80 tool call t__add {"a": 40, "b": 2}')
+    outside = await rig.answer('tool call t__add {"a": 40, "b": 2}')
+
+    assert "t__add succeeded" in inside.text
+    # Where no tools are offered, it is an answer like any other.
+    assert "succeeded" not in outside.text
+    assert '"t__add"' in outside.text
 
 
 async def test_server_of_another_project_is_not_offered_and_status_lists_it(rig: Rig) -> None:

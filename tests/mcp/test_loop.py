@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
+from takopi.config.schema import McpServer
 from takopi.core.events import Action, Answer, Completed, Usage
 from takopi.core.ids import EngineId, ResumeToken
 from takopi.core.tools import MCPToolCall, MCPToolResult
 from takopi.mcp.loop import ALL_FAILED, NO_THREAD, CLIMCPResponseHandler
 from takopi.mcp.servers import McpServers
 from takopi.runs.tooling import results_prompt
-from tests.mcp.rig import open_servers, stdio
+from tests.mcp.rig import http_server, open_servers, stdio
 
 THREAD = ResumeToken(EngineId("demo"), "0123")
 SPENT = Usage(input_tokens=1, cost_usd=0.5)
@@ -94,6 +95,43 @@ async def test_call_that_fails_is_a_failed_result(
     (result,) = await results_of(tmp_path, call)
     assert not result.success
     assert why in result.output
+
+
+async def test_calls_over_http_come_to_the_same(tmp_path: Path) -> None:
+    expected = {
+        "t__add": ({"a": 1, "b": 2}, "3"),
+        "t__echo": (NOTHING, "'text' is a required property"),
+        "t__fail": (NOTHING, "Error executing tool fail"),
+        "t__much": ({"size": 50_000_000}, "[cut after 65536 bytes"),
+        "t__picture": (NOTHING, "[image: image/png, 102 bytes, not shown]"),
+        "t__die": (NOTHING, "the server is gone"),
+    }
+    with http_server() as url:
+        web = McpServer(url=url, allow=("*",))
+        async with open_servers(tmp_path, {"t": web}, max_output_bytes=65536) as servers:
+            handler = await Story([""]).handler(servers)
+            named = [MCPToolCall(name, arguments) for name, (arguments, _) in expected.items()]
+            results = await handler.execute_tools(named)
+    for result, (_, came) in zip(results, expected.values(), strict=True):
+        assert came in result.output
+
+
+async def test_call_over_http_that_hangs_fails_at_its_deadline(tmp_path: Path) -> None:
+    with http_server() as url:
+        async with open_servers(tmp_path, {"t": McpServer(url=url, allow=("*",))}) as servers:
+            handler = await Story([""]).handler(servers, call_s=0.5)
+            (result,) = await handler.execute_tools([MCPToolCall("t__hang", {})])
+    assert result.output == "the tool did not answer within 0.5 s"
+
+
+async def test_several_calls_and_two_rounds_go_over_http(tmp_path: Path) -> None:
+    story = Story([f"Two:\n```\nx\n```\n```json\n{calls(ADD, ADD)}\n```", "All done."])
+    with http_server() as url:
+        async with open_servers(tmp_path, {"t": McpServer(url=url, allow=("*",))}) as servers:
+            handler = await story.handler(servers)
+            done = await handler.follow(said(calls(ADD)), story.resume)
+    assert done.answer == "All done."
+    assert [prompt.count("```text\n3\n```") for prompt in story.prompts] == [1, 2]
 
 
 async def test_call_that_hangs_fails_at_its_deadline(tmp_path: Path) -> None:

@@ -1,10 +1,34 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Takopi
+from takopi.turns import journal
+from takopi.turns.journal import Line
+from takopi.turns.layout import Turn, find_turn
+from takopi.turns.machine import everything
+from takopi.turns.memos import read_memos
+from takopi.turns.outcome import Outcome
+from takopi.turns.plan import Create, Edit, Execute, Memo, Plan, Read, Research, Swap
+from takopi.turns.render import render
+from tests.cli.command import DEADLINE_S, Takopi
+
+END = "(q)uit \u203a"
+BACK = "to go back \u203a"
+PLAN = Plan(
+    title="Bootstrap",
+    rationale="Why.",
+    memos=(Memo("+", "Use core.py.", "Establish."),),
+    actions=(
+        Create(path="new.py", content="new = 1\n"),
+        Edit(path="old.py", swaps=(Swap("old = 1", "older = 1"),)),
+        Execute(command="echo 1 >> log"),
+        Execute(command="echo 2 >> log"),
+    ),
+)
 
 
 @pytest.fixture
@@ -14,6 +38,16 @@ def takopi(tmp_path: Path) -> Takopi:
     takopi.cwd = takopi.folder / "project"
     takopi.cwd.mkdir()
     return takopi
+
+
+def planned(takopi: Takopi, plan: Plan) -> Turn:
+    """A session whose first turn has this plan."""
+    takopi("session", "new", "try-it")
+    (takopi.cwd / "old.py").write_text("old = 1\n", encoding="utf-8")
+    turn = find_turn(takopi.cwd)
+    turn.path("turn.context").write_text("old.py\n", encoding="utf-8")
+    turn.path("plan.md").write_text(render(plan), encoding="utf-8")
+    return turn
 
 
 def test_session_runs_from_new_to_the_next_turn_without_a_model(takopi: Takopi) -> None:
@@ -32,19 +66,193 @@ def test_session_runs_from_new_to_the_next_turn_without_a_model(takopi: Takopi) 
     assert "turn 02 (pathfinder) is planned" in takopi("session", "status").out
 
 
-def test_plan_is_approved_skipped_or_left_on_a_terminal(takopi: Takopi) -> None:
+def test_plan_is_approved_or_left_on_a_terminal(takopi: Takopi) -> None:
     takopi("session", "new", "say-hello")
     takopi("session", "plan", "-m", "Hello")
-    left = takopi.on_terminal("session", "execute", answers=[("(q)uit", "r\n"), ("(q)uit", "q\n")])
+    left = takopi.on_terminal("session", "execute", answers=[(END, "r\n"), (END, "q\n")])
     assert left.code == 4
     assert "## Action Plan" in left.out
     assert not (takopi.cwd / "demo").exists()
-    takopi.on_terminal("session", "execute", answers=[("(q)uit", "s\n"), ("message", "No.\n")])
-    assert "turn 02 (pathfinder) waits for a plan" in takopi("session", "status").out
-    takopi("session", "plan", "-m", "Again")
-    done = takopi.on_terminal("session", "execute", answers=[("(q)uit", "a\n")])
+    done = takopi.on_terminal("session", "execute", answers=[(END, "a\n")])
     assert done.code == 0
     assert (takopi.cwd / "demo/hello-1.txt").exists()
+
+
+def test_plan_is_summed_up_and_asked_about_in_these_words(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    left = takopi.on_terminal("session", "execute", answers=[(END, "q\n")])
+    rule = "-" * 68
+    assert left.out.replace("\r\n", "\n").startswith(
+        f"""▶ Reviewing Plan: "Bootstrap"
+{rule}
+
+ memos.yaml:
+  [+] ADD:    Use core.py. # Establish.
+
+ Action Plan:
+  - CREATE: 1 file
+  - EDIT:   1 file
+  - EXECUTE: 2 commands
+
+{rule}
+Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit \u203a"""
+    )
+    assert not turn.has("report.md")
+
+
+def test_skipped_plan_is_reported_and_the_next_is_made_of_the_message(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    takopi.on_terminal("session", "execute", answers=[(END, "s\n"), ("message", "Greet me.\n")])
+    assert "SKIPPED 🟡" in turn.path("report.md").read_text("utf-8")
+    following = turn.next()
+    assert following.meta().user_request == "Greet me."
+    assert following.meta().model == "demo"
+    assert "Greet me." in following.path("plan.md").read_text("utf-8")
+    assert not (takopi.cwd / "new.py").exists()
+
+
+def test_only_what_is_checked_is_carried_out(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    answers = [(END, "m\n"), *((BACK, f"{typed}\n") for typed in ("1", "3", "5", "s"))]
+    done = takopi.on_terminal("session", "execute", answers=answers)
+    assert done.code == 0, done.out
+    assert " └─[ ] 1. [+] ADD:    Use core.py. # Establish." in done.out
+    assert " ├─[✓] 2. CREATE: new.py" in done.out
+    assert " ├─[ ] 3. EDIT:   old.py" in done.out
+    assert " └─[ ] 5. EXECUTE: echo 2 >> log" in done.out
+    assert (takopi.cwd / "new.py").read_text("utf-8") == "new = 1\n"
+    assert (takopi.cwd / "old.py").read_text("utf-8") == "old = 1\n"
+    assert (takopi.cwd / "log").read_text("utf-8") == "1\n"
+    assert read_memos(takopi.cwd) == ()
+    assert "4 Total / 2 Approved / 2 Skipped" in turn.path("report.md").read_text("utf-8")
+
+
+def test_preview_changes_a_path_a_file_and_a_command(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    editor = takopi.folder / "editor"
+    edits = takopi.folder / "edits"
+    script = f'#!/bin/sh\nsed -i s/1/9/ "$2"\necho $1 >> {edits}\n'
+    editor.write_text(script, encoding="utf-8")
+    editor.chmod(0o755)
+    (takopi.cwd / ".teddy/config.yaml").write_text(f"preview_command: {editor} --ro\n", "utf-8")
+
+    def saved(count: int) -> Callable[[], str]:
+        def yes() -> str:
+            deadline = time.monotonic() + DEADLINE_S
+            while not edits.exists() or edits.read_text("utf-8") != "--ro\n" * count:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            return "y\n"
+
+        return yes
+
+    done = takopi.on_terminal(
+        "session",
+        "execute",
+        answers=[
+            (END, "m\n"),
+            (BACK, "p 2\n"),
+            ("type a new path", "other.py\n"),
+            ("saved the file content? (y/n)", saved(1)),
+            (BACK, "p 3\n"),
+            ("saved the file? (y/n)", "n\n"),
+            ("saved the file? (y/n)", saved(2)),
+            (BACK, "p 4\n"),
+            ("(e)dit or (c)lose", "e\n"),
+            ("New content", "echo mine >> log\n"),
+            ("echo mine >> log *modified", ""),
+            (BACK, "s\n"),
+        ],
+    )
+    assert done.code == 0, done.out
+    assert not (takopi.cwd / "new.py").exists()
+    assert (takopi.cwd / "other.py").read_text("utf-8") == "new = 9\n"
+    assert (takopi.cwd / "old.py").read_text("utf-8") == "older = 9\n"
+    assert (takopi.cwd / "log").read_text("utf-8") == "mine\n2\n"
+    report = turn.path("report.md").read_text("utf-8")
+    assert report.count("*modified") == 3
+    assert "-old = 1\n+older = 9\n" in report
+    assert "older = 1" in turn.path("plan.md").read_text("utf-8")
+
+
+def test_interrupted_turn_is_shown_and_goes_on_or_is_reported(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    journal.append(turn, journal.opening(render(PLAN), everything(PLAN), started="then"))
+    journal.append(turn, Line(begin=0))
+    journal.append(turn, Line(end=0, outcome=Outcome(status="SUCCESS")))
+    journal.append(turn, Line(begin=2))
+    assert "was interrupted" in takopi("session", "status").out
+    assert takopi("session", "resume", "-y").code == 2
+    left = takopi.on_terminal("session", "resume", answers=[("(q)uit", "q\n")])
+    assert left.code == 4
+    assert "CREATE: new.py: ran, SUCCESS" in left.out
+    assert "EXECUTE: echo 1 >> log: may have run, and is not run again" in left.out
+    assert "EXECUTE: echo 2 >> log: did not run" in left.out
+    assert "(f) Report as failed / (c)ontinue after the last finished action" in left.out
+    assert not turn.has("report.md")
+    assert takopi.on_terminal("session", "resume", answers=[("(q)uit", "c\n")]).code == 1
+    assert (takopi.cwd / "log").read_text("utf-8") == "2\n"
+    assert turn.next().has("meta.yaml")
+
+
+def test_claude_plans_with_the_key_only_if_it_may_bill_it(takopi: Takopi) -> None:
+    claude = takopi.tools / "claude"
+    claude.write_text(
+        "#!/bin/sh\ncat > /dev/null\n"
+        """printf '{"is_error":false,"result":"# Key %s"}' "$ANTHROPIC_API_KEY"\n""",
+        encoding="utf-8",
+    )
+    claude.chmod(0o755)
+    takopi("session", "new", "say-hello")
+    for billed, seen in (("false", "# Key"), ("true", "# Key k")):
+        takopi.write(
+            f'[oneshot]\nbackend = "cli"\nmodel = "opus"\n[claude]\nuse_api_billing = {billed}\n'
+        )
+        done = takopi("session", "plan", "-m", "x", environ={"ANTHROPIC_API_KEY": "k"})
+        assert done.code == 0, done.err
+        assert Path(done.out.strip()).read_text("utf-8").strip() == seen
+    assert find_turn(takopi.cwd).meta().model == "opus"
+
+
+def test_sessions_table_says_how_often_an_agent_corrects_itself(takopi: Takopi) -> None:
+    takopi.write('[oneshot]\nbackend = "demo"\n[sessions]\nmax_replans = 0\n')
+    turn = planned(takopi, Plan(title="T", rationale="", actions=(Read(path="no"),)))
+    failed = takopi("session", "execute", "-y")
+    assert failed.code == 1
+    assert "1 plans in a row failed" in failed.err
+    assert not turn.next().has("plan.md")
+
+
+def test_research_runs_the_program_of_the_config(takopi: Takopi) -> None:
+    takopi.write('[oneshot]\nbackend = "demo"\n[sessions]\nresearch_command = ["echo", "re:"]\n')
+    turn = planned(takopi, Plan(title="T", rationale="", actions=(Research(queries=("what",)),)))
+    assert takopi("session", "execute", "-y").code == 0
+    assert "\nre: what\n" in turn.path("report.md").read_text("utf-8")
+
+
+def test_plan_on_the_clipboard_is_mended_and_copied_back(takopi: Takopi) -> None:
+    board = takopi.folder / "board"
+    for name, script in (("wl-paste", f"cat {board}"), ("wl-copy", f"cat > {board}")):
+        (takopi.tools / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (takopi.tools / name).chmod(0o755)
+    board.write_text("#Title\n", encoding="utf-8")
+    assert takopi("session", "preprocess", "--no-copy").out == "# Title\n"
+    assert board.read_text("utf-8") == "#Title\n"
+    assert takopi("session", "preprocess").out == "# Title\n"
+    assert board.read_text("utf-8") == "# Title\n"
+    prompt = takopi("session", "get-prompt", "--no-copy").out
+    assert board.read_text("utf-8") == "# Title\n"
+    assert takopi("session", "get-prompt").out == prompt
+    assert board.read_text("utf-8") == prompt
+
+
+def test_without_a_clipboard_the_other_ways_are_named(takopi: Takopi) -> None:
+    only = takopi.folder / "only"
+    only.mkdir()
+    refused = takopi("session", "preprocess", environ={"PATH": str(only)})
+    assert refused.code == 2
+    assert "there is no clipboard" in refused.err
+    assert "name a file, or - for stdin" in refused.err
 
 
 def test_faulty_plan_is_planned_again_and_nothing_runs(takopi: Takopi) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,22 @@ from takopi.turns import demo_planner, journal
 from takopi.turns.actions import Bench, perform
 from takopi.turns.agents import known_agents, read_prompt
 from takopi.turns.grammar import parse
-from takopi.turns.journal import Line
 from takopi.turns.layout import Session, Turn, find_turn, read_context
-from takopi.turns.outcome import Outcome
-from takopi.turns.plan import Action, Chat, Conclude, Create, Execute, Invoke, Plan, Prune, Read
+from takopi.turns.machine import Choice, everything
+from takopi.turns.memos import read_memos
+from takopi.turns.plan import (
+    Action,
+    Chat,
+    Conclude,
+    Create,
+    Execute,
+    Invoke,
+    Memo,
+    Plan,
+    Prune,
+    Read,
+    Research,
+)
 from takopi.turns.render import render
 from takopi.turns.service import (
     Invalid,
@@ -62,7 +75,7 @@ def put(turn: Turn, *actions: Action) -> Proposal:
 async def step(bench: Bench, turn: Turn, *actions: Action) -> Turn:
     """Carry out a plan whole, and give the next turn."""
     proposal = put(turn, *actions)
-    await execute(proposal, bench, approved=frozenset(range(len(actions))))
+    await execute(proposal, bench, choice=everything(proposal.plan))
     return turn.session.latest()
 
 
@@ -76,7 +89,7 @@ async def test_demo_planner_drives_the_whole_loop(bench: Bench, session: Session
         await plan_turn(turn, "Hello there", ask=ask_demo, rules=RULES, environ=ENVIRON)
         proposal = check(turn, RULES)
         assert isinstance(proposal, Proposal)
-        done = await execute(proposal, bench, approved=frozenset(range(4)))
+        done = await execute(proposal, bench, choice=everything(proposal.plan))
         assert all(one.succeeded for one in done)
         text = (bench.root / f"demo/hello-{number}.txt").read_text(encoding="utf-8")
         assert text == "Hello there\n"
@@ -138,7 +151,7 @@ async def test_first_failure_stops_the_rest_and_only_success_counts(
 
 async def test_action_that_was_not_approved_has_no_effect(bench: Bench, session: Session) -> None:
     proposal = put(session.latest(), Create(path="x", content=""), Create(path="y", content=""))
-    await execute(proposal, bench, approved=frozenset({1}))
+    await execute(proposal, bench, choice=Choice(actions=frozenset({1})))
     assert not (bench.root / "x").exists()
     assert (bench.root / "y").exists()
 
@@ -149,7 +162,7 @@ async def test_plan_that_changed_after_it_was_shown_is_refused(
     proposal = put(session.latest(), Create(path="x", content=""))
     put(session.latest(), Create(path="z", content=""))
     with pytest.raises(Refused, match="changed since it was shown"):
-        await execute(proposal, bench, approved=frozenset({0}))
+        await execute(proposal, bench, choice=everything(proposal.plan))
     assert not (bench.root / "x").exists()
 
 
@@ -190,32 +203,72 @@ async def test_faulty_plan_is_replanned_at_most_three_times(session: Session) ->
     )
 
 
-async def test_interrupted_turn_is_not_begun_again_by_itself(
+async def test_reported_turn_is_not_planned_again(bench: Bench, session: Session) -> None:
+    first = session.latest()
+    await step(bench, first, Chat(text="Hi."))
+    await step(bench, session.latest(), Chat(text="Hi."))
+    before = session.turn("02").path("plan.md").read_bytes()
+
+    async def ask(system: str, user: str) -> str:
+        await trio.lowlevel.checkpoint()
+        raise AssertionError("nobody may be asked")
+
+    with pytest.raises(Refused, match="turn 02 is reported already"):
+        await plan_turn(first, "Again", ask=ask, rules=RULES, environ=ENVIRON)
+    assert session.turn("02").path("plan.md").read_bytes() == before
+
+
+async def test_memos_are_kept_that_were_checked_and_no_others(
+    bench: Bench, session: Session
+) -> None:
+    memos = (Memo("+", "One."), Memo("+", "Two."))
+    plan = Plan(title="T", rationale="", memos=memos, actions=(Execute(command="exit 1"),))
+    turn = session.latest()
+    turn.path("plan.md").write_text(render(plan), encoding="utf-8")
+    proposal = check(turn, RULES)
+    assert isinstance(proposal, Proposal)
+    await execute(proposal, bench, choice=Choice(memos=frozenset({1}), actions=frozenset({0})))
+    assert read_memos(bench.root) == ("Two.",)
+    report = turn.path("report.md").read_text("utf-8")
+    assert "### Applied State Changes\n- `[+] Two.`\n" in report
+
+
+async def test_changed_action_is_carried_out_as_changed_and_the_report_says_so(
     bench: Bench, session: Session
 ) -> None:
     turn = session.latest()
-    proposal = put(turn, Execute(command="echo 1 >> log"), Execute(command="echo 2 >> log"))
-    journal.append(turn, Line(plan=proposal.digest, approved=(0, 1), started="then"))
-    journal.append(turn, Line(begin=0))
-    journal.append(turn, Line(end=0, outcome=Outcome(status="SUCCESS")))
-    with pytest.raises(Refused, match="carried out in part"):
-        await execute(proposal, bench, approved=frozenset({0, 1}))
-    past = journal.read_past(turn)
-    assert past is not None
-    await execute(proposal, bench, approved=past.approved, past=past)
-    assert (bench.root / "log").read_text("utf-8") == "2\n"
+    proposal = put(turn, Create(path="x", content="theirs\n"))
+    edits = {0: Create(path="y", content="mine\n")}
+    await execute(proposal, bench, choice=Choice(actions=frozenset({0}), edits=edits))
+    assert not (bench.root / "x").exists()
+    report = turn.path("report.md").read_text("utf-8")
+    assert "`CREATE`: y *modified\n" in report
+    assert "+mine" in report
+    assert "theirs" in turn.path("plan.md").read_text("utf-8")
 
 
-async def test_action_that_may_have_run_is_not_run_again(bench: Bench, session: Session) -> None:
-    turn = session.latest()
-    proposal = put(turn, Execute(command="echo 1 >> log"), Chat(text="Hi."))
-    journal.append(turn, Line(plan=proposal.digest, approved=(0, 1), started="then"))
-    journal.append(turn, Line(begin=0))
-    past = journal.read_past(turn)
-    assert past is not None
-    done = await execute(proposal, bench, approved=past.approved, past=past)
-    assert [one.outcome.status for one in done] == ["FAILURE", "SKIPPED"]
-    assert not (bench.root / "log").exists()
+async def test_changed_action_that_could_not_be_read_again_is_refused(
+    bench: Bench, session: Session
+) -> None:
+    proposal = put(session.latest(), Execute(command="true"))
+    edits = {0: Execute(command="")}
+    with pytest.raises(Refused, match="cannot be noted down"):
+        await execute(proposal, bench, choice=Choice(actions=frozenset({0}), edits=edits))
+    assert not session.latest().has(journal.NAME)
+
+
+async def test_research_asks_the_program_that_is_set_and_fails_without_one(bench: Bench) -> None:
+    question = Research(queries=("what is it",))
+    failed = await perform(question, bench)
+    assert failed.reason == "no sessions.research_command is configured"
+    told = await perform(question, replace(bench, research_command=("echo", "asked:")))
+    assert (told.status, "asked: what is it\n" in told.details) == ("SUCCESS", True)
+
+
+async def test_ledger_names_the_request_and_the_model(session: Session) -> None:
+    rules = Rules(model="opus")
+    turn = await plan_turn(session.latest(), "Hi", ask=ask_demo, rules=rules, environ=ENVIRON)
+    assert (turn.meta().user_request, turn.meta().model) == ("Hi", "opus")
 
 
 def test_next_turn_that_was_built_and_not_named_gets_its_name(session: Session) -> None:

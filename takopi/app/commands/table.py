@@ -6,6 +6,7 @@ DESCRIPTIONS: dict[str, str] = {
     "help": "what can be typed",
     "status": "how takopi is",
     "plan": "ask what is unclear about a task, then start it",
+    "preview": "show what a message would be sent as",
     "runs": "the last runs",
     "cancel": "stop a run; as a reply, that one",
     "new": "begin a new conversation here",

@@ -68,5 +68,6 @@ SPEC = EngineSpec(
     login=LOGIN,
     oldest=(2, 0, 0),
     asks=True,
+    takes_system=True,
     environ=build_environ,
 )

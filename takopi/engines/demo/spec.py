@@ -34,6 +34,7 @@ def spec(threads: Path) -> EngineSpec[EngineSettings]:
         login="",
         oldest=(1, 0),
         asks=True,
+        takes_system=True,
         # Isolated and without site-packages: it starts in half the time, and nothing of the
         # project that it works in can become part of it.
         program=(sys.executable, "-I", "-S", str(PROGRAM)),

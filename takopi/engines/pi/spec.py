@@ -38,4 +38,5 @@ SPEC = EngineSpec(
     install="npm install -g @earendil-works/pi-coding-agent",
     login="pi, then /login",
     oldest=(0, 73, 1),
+    takes_system=True,
 )
