@@ -25,7 +25,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.runs")
 
 
 class Face:
-    """What people see of a run while it is not done. `render` says how it reads now."""
+    """What people see of a run while it is not done. `render` says how it reads now.
+
+    `settled` is set once it is written down which message it is, or there will be none.
+    """
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Face:
         on_shown: Callable[[MessageRef], Awaitable[None]],
     ) -> None:
         self.ref = ref
+        self.settled = trio.Event()
         self._transport = transport
         self._scope = scope
         self._reply_to = reply_to
@@ -58,6 +62,7 @@ class Face:
             with self._life:
                 await self._keep_up()
         finally:
+            self.settled.set()
             self._ended.set()
             if self._abandoned and self.ref is not None:
                 self._transport.delete(self.ref)
@@ -84,6 +89,7 @@ class Face:
                     return
         else:
             self._transport.edit(self.ref, shown)
+        self.settled.set()
         while True:
             await trio.sleep(EDIT_S)
             with trio.move_on_after(TICK_S):

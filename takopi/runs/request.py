@@ -22,6 +22,9 @@ from takopi.store import inbox, ledger, outbox, scopes, threads
 from takopi.store.ledger import NewRun, Run
 
 MINUTE_S = 60.0
+FACE_S = 2.0
+"""How long a reply to an unknown message waits for progress messages that are on their way."""
+
 FALLBACKS = ("claude", "codex", "opencode", "pi", "demo")
 
 
@@ -83,6 +86,9 @@ class Requests:
         config, engines = self._shop.config(), tuple(self._shop.engines)
         named = named_threads(message, engines)
         facts = await self._shop.db.read(lambda conn: _read_facts(conn, message, named))
+        if reply_ref(message) is not None and facts.replied_run is None:
+            await self._settle_faces(message)
+            facts = await self._shop.db.read(lambda conn: _read_facts(conn, message, named))
         lives = self._schedule.in_scope(message.scope)
         last = [live.run for live in lives if live.keeps_session]
         return resolve(
@@ -92,6 +98,12 @@ class Requests:
             bot_name=self._shop.transport(message.scope).bot_name,
             fallback_engine=self._fallback_engine(),
         )
+
+    async def _settle_faces(self, message: IncomingMessage) -> None:
+        """A reply may be here before we know that what it replies to has arrived."""
+        with trio.move_on_after(FACE_S):
+            for live in self._schedule.in_scope(message.scope):
+                await live.face.settled.wait()
 
     async def replace_prompt(self, message: IncomingMessage) -> bool:
         """An edit of a message whose run has not begun: its new words count; else nothing does."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import trio
 
 from tests.cli.command import BIN, Takopi
+from tests.kit.processes import alive_with
 
 WITHIN_S = 60.0
 """How long anything may take on a machine that is busy with other tests."""
@@ -65,18 +66,7 @@ class Demo:
 
     def alive(self) -> list[int]:
         """Every process that was started by this demo, and the demo itself."""
-        needle = f"TMPDIR={self.tmp}".encode()
-        found: list[int] = []
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdigit():
-                try:
-                    environ = (folder / "environ").read_bytes()
-                    state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
-                except OSError:
-                    continue
-                if needle in environ.split(b"\0") and state not in {b"Z", b"X"}:
-                    found.append(int(folder.name))
-        return found
+        return alive_with("TMPDIR", str(self.tmp))
 
     async def until_alive(self, count: int) -> None:
         with trio.fail_after(WITHIN_S):

@@ -71,6 +71,8 @@ async def test_reply_to_a_run_without_a_thread_waits_for_it(rig: Rig) -> None:
     second = await rig.ending(reply)
     assert "the number 42" in second.text
     assert resume_line(second) == resume_line(await rig.ending(prompt))
+    (_, ended_ms), (started_ms, _) = rig.rows("SELECT started_ms, ended_ms FROM runs ORDER BY id")
+    assert ended_ms <= started_ms
 
 
 async def test_reply_to_a_run_that_never_gets_a_thread_begins_a_new_one(rig: Rig) -> None:

@@ -20,7 +20,7 @@ from takopi.engines.demo.spec import PROGRAM
 from takopi.engines.demo.translate import DEMO, DemoDialect
 from takopi.engines.spec import Finished
 from tests.engines.samples import sample_paths
-from tests.kit.processes import MARK, new_mark, until_gone
+from tests.kit.processes import MARK, alive, new_mark
 
 
 @pytest.mark.parametrize("prompt", ["hang", "ask question", "run sleep 300", "think 5min"])
@@ -35,7 +35,7 @@ async def test_polite_word_ends_it_at_once_without_a_result(
     )
     assert code == 130
     assert "result" not in {line["type"] for line in lines}
-    await until_gone(mark, within_s=30)
+    assert alive(mark) == []
 
 
 async def test_stubborn_one_does_not_hear_the_polite_word(tmp_path: Path) -> None:

@@ -35,7 +35,12 @@ def shell(script: str, mark: str) -> Command:
 
 def alive(mark: str) -> list[int]:
     """Every living process that carries the mark, wherever it was reparented to."""
-    needle = f"{MARK}={mark}".encode()
+    return alive_with(MARK, mark)
+
+
+def alive_with(name: str, value: str) -> list[int]:
+    """Every living process that has this variable in its environment."""
+    needle = f"{name}={value}".encode()
     found: list[int] = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -46,6 +51,15 @@ def alive(mark: str) -> list[int]:
                 continue
             if needle in environ.split(b"\0") and state not in {b"Z", b"X"}:
                 found.append(int(folder.name))
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below this one."""
+    found: list[int] = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text(encoding="ascii").split()):
+            found += [child, *descendants(child)]
     return found
 
 

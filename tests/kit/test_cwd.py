@@ -9,7 +9,7 @@ import trio
 
 from takopi.kit.cwd import relativize_command, relativize_path, run_cwd
 
-BASE = Path("/work/z80")
+BASE = Path("/srv/z80")
 
 
 def in_run(cwd: Path, ask: Callable[[str], str], text: str) -> str:
@@ -25,13 +25,13 @@ def in_run(cwd: Path, ask: Callable[[str], str], text: str) -> str:
 @pytest.mark.parametrize(
     ("path", "relative"),
     [
-        ("/work/z80/src/a.c", "src/a.c"),
-        ("/work/z80//src", "src"),
-        ("/work/z80", "."),
-        ("/work/z80/", "."),
-        ("/work/z80-old/a.c", "/work/z80-old/a.c"),
-        ("/work", "/work"),
-        ("/elsewhere/work/z80/a.c", "/elsewhere/work/z80/a.c"),
+        ("/srv/z80/src/a.c", "src/a.c"),
+        ("/srv/z80//src", "src"),
+        ("/srv/z80", "."),
+        ("/srv/z80/", "."),
+        ("/srv/z80-old/a.c", "/srv/z80-old/a.c"),
+        ("/srv", "/srv"),
+        ("/elsewhere/srv/z80/a.c", "/elsewhere/srv/z80/a.c"),
         ("src/a.c", "src/a.c"),
         ("", ""),
     ],
@@ -43,18 +43,18 @@ def test_path_below_the_base_is_seen_from_there(path: str, relative: str) -> Non
 @pytest.mark.parametrize(
     ("command", "relative"),
     [
-        ("cat /work/z80/src/a.c", "cat src/a.c"),
-        ("cd /work/z80 && make", "cd . && make"),
-        ("ls /work/z80/", "ls ."),
-        ("diff '/work/z80/a' \"/work/z80/b\"", "diff 'a' \"b\""),
-        ("make DESTDIR=/work/z80/out", "make DESTDIR=out"),
-        ("PATH=/bin:/work/z80/bin x", "PATH=/bin:bin x"),
-        ("cat </work/z80/a >/work/z80/b", "cat <a >b"),
-        ("/work/z80/run.sh", "run.sh"),
-        ("rm /work/z80/-rf /work/z80/~", "rm ./-rf ./~"),
-        ("cat /work/z80-old/a", "cat /work/z80-old/a"),
-        ("cat /mnt/work/z80/a", "cat /mnt/work/z80/a"),
-        ("open file:///work/z80/a", "open file:///work/z80/a"),
+        ("cat /srv/z80/src/a.c", "cat src/a.c"),
+        ("cd /srv/z80 && make", "cd . && make"),
+        ("ls /srv/z80/", "ls ."),
+        ("diff '/srv/z80/a' \"/srv/z80/b\"", "diff 'a' \"b\""),
+        ("make DESTDIR=/srv/z80/out", "make DESTDIR=out"),
+        ("PATH=/bin:/srv/z80/bin x", "PATH=/bin:bin x"),
+        ("cat </srv/z80/a >/srv/z80/b", "cat <a >b"),
+        ("/srv/z80/run.sh", "run.sh"),
+        ("rm /srv/z80/-rf /srv/z80/~", "rm ./-rf ./~"),
+        ("cat /srv/z80-old/a", "cat /srv/z80-old/a"),
+        ("cat /mnt/srv/z80/a", "cat /mnt/srv/z80/a"),
+        ("open file:///srv/z80/a", "open file:///srv/z80/a"),
         ("make", "make"),
     ],
 )
@@ -72,17 +72,17 @@ def test_root_as_base_changes_nothing() -> None:
 
 
 def test_folder_of_the_run_is_the_base_where_none_is_given() -> None:
-    assert in_run(BASE, relativize_path, "/work/z80/a.c") == "a.c"
-    assert in_run(BASE, relativize_command, "cat /work/z80/a.c") == "cat a.c"
+    assert in_run(BASE, relativize_path, "/srv/z80/a.c") == "a.c"
+    assert in_run(BASE, relativize_command, "cat /srv/z80/a.c") == "cat a.c"
 
 
 def test_base_that_is_given_comes_before_the_folder_of_the_run() -> None:
-    assert in_run(BASE, lambda text: relativize_path(text, Path("/work")), "/work/z80/a") == "z80/a"
+    assert in_run(BASE, lambda text: relativize_path(text, Path("/srv")), "/srv/z80/a") == "z80/a"
 
 
 def test_outside_of_a_run_nothing_changes() -> None:
-    assert relativize_path("/work/z80/a.c") == "/work/z80/a.c"
-    assert relativize_command("cat /work/z80/a.c") == "cat /work/z80/a.c"
+    assert relativize_path("/srv/z80/a.c") == "/srv/z80/a.c"
+    assert relativize_command("cat /srv/z80/a.c") == "cat /srv/z80/a.c"
 
 
 async def test_runs_side_by_side_each_have_their_own_folder() -> None:
@@ -90,13 +90,13 @@ async def test_runs_side_by_side_each_have_their_own_folder() -> None:
     both_set = trio.Event()
 
     async def work(name: str) -> None:
-        run_cwd.set(Path("/work", name))
+        run_cwd.set(Path("/srv", name))
         if len(said) == 0:
             said[name] = ""
             await both_set.wait()
         else:
             both_set.set()
-        said[name] = relativize_path(f"/work/{name}/file")
+        said[name] = relativize_path(f"/srv/{name}/file")
 
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:

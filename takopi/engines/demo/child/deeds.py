@@ -245,6 +245,7 @@ def _run(turn: Turn, hand: StepInHand, argv: list[bytes]) -> tuple[int, str]:
             output = _follow_output(turn, hand, read_end)
         except BaseException:
             process.kill()
+            process.wait()
             raise
         return process.wait(), output
     finally:
