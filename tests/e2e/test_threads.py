@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import trio
+
 from tests.botapi.chats import Chat, Message
+from tests.botapi.faults import Held
 from tests.e2e.rig import Rig
 
 
@@ -73,6 +76,23 @@ async def test_reply_to_a_run_without_a_thread_waits_for_it(rig: Rig) -> None:
     assert resume_line(second) == resume_line(await rig.ending(prompt))
     (_, ended_ms), (started_ms, _) = rig.rows("SELECT started_ms, ended_ms FROM runs ORDER BY id")
     assert ended_ms <= started_ms
+
+
+async def test_reply_to_a_message_that_has_just_arrived_waits_until_it_is_known(rig: Rig) -> None:
+    await rig.start()
+    held = Held()
+    rig.api.fail(held, method="sendMessage", applied=True)
+    prompt = await rig.say("think 4s then remember the number 42")
+    progress = await rig.progress(prompt)
+
+    reply = await rig.say("what do you remember", to=progress)
+    await trio.sleep(0.5)
+    assert len(rig.rows("SELECT id FROM runs")) == 1
+    held.until.set()
+
+    second = await rig.ending(reply)
+    assert "the number 42" in second.text
+    assert resume_line(second) == resume_line(await rig.ending(prompt))
 
 
 async def test_reply_to_a_run_that_never_gets_a_thread_begins_a_new_one(rig: Rig) -> None:
