@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -10,25 +9,10 @@ from hypothesis import strategies as st
 
 from takopi.config.edit import to_toml
 from takopi.config.limits import Limits
-from takopi.config.load import find_problems, load
+from takopi.config.load import find_problems
 from takopi.config.schema import ConfigTable, EngineSettings, Oneshot
-from takopi.core.errors import ConfigInvalid, Problem
-from tests.config.names import NAMES, PluginSettings, keys, parsed, problems
-
-
-def write(tmp_path: Path, data: bytes, *, mode: int = 0o600) -> Path:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    path = home / "takopi.toml"
-    path.write_bytes(data)
-    path.chmod(mode)
-    return path
-
-
-def invalid(path: Path) -> tuple[Problem, ...]:
-    with pytest.raises(ConfigInvalid) as caught:
-        load(path, NAMES, environ={})
-    return caught.value.problems
+from takopi.core.errors import Problem
+from tests.config.names import NAMES, PluginSettings, parsed, problems
 
 
 def test_empty_file_gives_every_default() -> None:
@@ -190,139 +174,6 @@ def test_repr_of_a_config_has_no_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["''", "'  '", "1", "'a/b'", "'~nobody-of-that-name/x'", '"a\\u0000"']
-)
-def test_project_path_must_be_an_absolute_path(path: str) -> None:
-    assert keys(f"projects.a.path = {path}") == ["projects.a.path"]
-
-
-def test_project_without_a_path_is_a_problem() -> None:
-    assert problems("[projects.a]") == [Problem("projects.a.path", "is missing")]
-
-
-def test_worktrees_dir_is_relative_to_the_project_unless_absolute(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    config = parsed(
-        """
-        projects.a = { path = "/a" }
-        projects.b = { path = "/b", worktrees_dir = "trees/of/b" }
-        projects.c = { path = "/c", worktrees_dir = "/trees" }
-        projects.d = { path = "/d", worktrees_dir = "~/trees" }
-        """
-    )
-    assert [str(project.worktrees_dir) for project in config.projects.values()] == [
-        "/a/.worktrees",
-        "/b/trees/of/b",
-        "/trees",
-        "/home/ada/trees",
-    ]
-
-
-@pytest.mark.parametrize("folder", ["''", "' '", '"a\\u0000"', "'~nobody-of-that-name/x'"])
-def test_worktrees_dir_must_be_the_name_of_a_folder(folder: str) -> None:
-    text = f"projects.a = {{ path = '/a', worktrees_dir = {folder} }}"
-    assert keys(text) == ["projects.a.worktrees_dir"]
-
-
-@pytest.mark.parametrize("base", ["--upload-pack=x", "a b", ""])
-def test_worktree_base_must_be_the_name_of_a_branch(base: str) -> None:
-    text = f"projects.a = {{ path = '/a', worktree_base = '{base}' }}"
-    assert keys(text) == ["projects.a.worktree_base"]
-
-
-def test_default_project_must_be_configured() -> None:
-    text = "default_project = 'b'\n[projects.a]\npath = '/a'\n"
-    assert problems(text) == [
-        Problem("default_project", 'no project "b"', "run `takopi init b` in its folder")
-    ]
-
-
-def test_nearest_project_is_offered_for_a_misspelled_default() -> None:
-    text = "default_project = 'takpi'\n[projects.takopi]\npath = '/a'\n"
-    assert problems(text)[0].way_out == 'did you mean "takopi"?'
-
-
-def test_default_project_is_found_and_spelled_as_the_alias_is() -> None:
-    config = parsed("default_project = 'z80'\n[projects.Z80]\npath = '/a'\n")
-    assert config.default_project == "Z80"
-
-
-def test_project_is_looked_up_in_any_case() -> None:
-    config = parsed("[projects.Z80]\npath = '/a'\n")
-    assert config.project("z80") == config.project("Z80") == config.projects["Z80"]
-    assert config.project("z8") is None
-
-
-def test_default_project_is_not_blamed_when_its_table_is_broken() -> None:
-    assert keys("default_project = 'a'\n[projects.a]\npath = 1\n") == ["projects.a.path"]
-    assert keys("default_project = 'a'\nprojects = 1\n") == ["projects"]
-
-
-@pytest.mark.parametrize("alias", ["claude", "Claude", "CODEX", "plugin", "cancel", "Cancel"])
-def test_alias_must_not_be_an_engine_or_a_command(alias: str) -> None:
-    assert keys(f"[projects.{alias}]\npath = '/a'\n") == [f"projects.{alias}"]
-
-
-@pytest.mark.parametrize("alias", ["", " ", "a b", "a\\tb", "a.b", "a/b", "-a", "ä", "a" * 33])
-def test_alias_must_be_usable_as_a_command(alias: str) -> None:
-    assert len(problems(f'[projects."{alias}"]\npath = "/a"\n')) == 1
-
-
-@pytest.mark.parametrize("alias", ["a", "Z80", "_x", "a-b_c", "7", "a" * 32])
-def test_sane_aliases_are_accepted(alias: str) -> None:
-    assert parsed(f"[projects.{alias}]\npath = '/a'\n").project(alias)
-
-
-def test_aliases_equal_but_for_case_are_a_problem() -> None:
-    found = problems("[projects.Foo]\npath = '/a'\n[projects.foo]\npath = '/b'\n")
-    assert [(problem.key, problem.what) for problem in found] == [
-        ("projects.foo", "is the same alias as Foo, as case does not matter")
-    ]
-
-
-def test_default_engines_must_be_available() -> None:
-    text = "default_engine = 'pi'\nprojects.a = { path = '/a', default_engine = 'Claude' }"
-    assert problems(text) == [
-        Problem("default_engine", 'no engine "pi"', "use one of claude, codex, plugin"),
-        Problem("projects.a.default_engine", 'no engine "Claude"', 'did you mean "claude"?'),
-    ]
-
-
-def test_chat_of_two_projects_is_a_problem() -> None:
-    text = "projects.a = { path = '/a', chat_id = 5 }\nprojects.b = { path = '/b', chat_id = 5 }"
-    assert keys(text) == ["projects.b.chat_id"]
-
-
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ("chat_id = -100", "chat_id"),
-        ("projects.a = { path = '/a', chat_id = -100 }", "projects.a.chat_id"),
-    ],
-)
-def test_group_needs_allowed_users(text: str, key: str) -> None:
-    assert keys(text) == [key]
-    assert keys(f"allowed_user_ids = [5]\n{text}") == []
-
-
-def test_group_is_not_blamed_when_the_allowed_users_are_broken() -> None:
-    assert keys("chat_id = -100\nallowed_user_ids = ['x']") == ["allowed_user_ids"]
-
-
-def test_token_and_chat_are_required_only_to_run_with_telegram() -> None:
-    assert keys("") == []
-    assert keys("", to_run=True) == ["bot_token", "chat_id"]
-    assert keys("transports = ['web']", to_run=True) == []
-    assert keys("bot_token = '1:a'\nchat_id = 5", to_run=True) == []
-
-
-def test_broken_token_and_chat_are_not_reported_as_missing_too() -> None:
-    assert keys("bot_token = 'x'\nchat_id = 'x'", to_run=True) == ["chat_id", "bot_token"]
-
-
-@pytest.mark.parametrize(
     ("data", "place"),
     [
         (b"a = \n", "line 1, column 5: not TOML: invalid value"),
@@ -370,60 +221,3 @@ def test_any_toml_values_are_a_config_or_a_list_of_problems(values: dict[str, ob
     text = "\n".join(f"{key} = {to_toml(value)}" for key, value in values.items())
     found = find_problems(text.encode("utf-8", "replace"), NAMES, environ={}, to_run=True)
     assert isinstance(found, tuple)
-
-
-def test_good_file_is_loaded(tmp_path: Path) -> None:
-    path = write(tmp_path, b"chat_id = 5\n")
-    assert load(path, NAMES, environ={}).chat_id == 5
-
-
-def test_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
-    (problem,) = invalid(tmp_path / "takopi.toml")
-    assert "there is no" in problem.what
-    assert "takopi init" in problem.way_out
-
-
-def test_folder_in_place_of_the_file_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "takopi.toml").mkdir()
-    assert "is a folder" in invalid(tmp_path / "takopi.toml")[0].what
-
-
-def test_pipe_in_place_of_the_file_is_a_problem_and_does_not_block(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "takopi.toml")
-    assert "is not a file" in invalid(tmp_path / "takopi.toml")[0].what
-
-
-def test_file_where_its_folder_should_be_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "home").touch()
-    assert "cannot be read: Not a directory" in invalid(tmp_path / "home" / "takopi.toml")[0].what
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o601])
-def test_file_open_to_others_is_a_problem_with_the_command_that_mends_it(
-    tmp_path: Path, mode: int
-) -> None:
-    path = write(tmp_path, b"", mode=mode)
-    assert [problem.way_out for problem in invalid(path)] == [f"chmod 600 {path}"]
-
-
-@pytest.mark.parametrize("mode", [0o755, 0o750, 0o701])
-def test_home_open_to_others_is_a_problem_with_the_command_that_mends_it(
-    tmp_path: Path, mode: int
-) -> None:
-    path = write(tmp_path, b"")
-    path.parent.chmod(mode)
-    assert [problem.way_out for problem in invalid(path)] == [f"chmod 700 {path.parent}"]
-
-
-def test_modes_are_reported_together_with_everything_else(tmp_path: Path) -> None:
-    path = write(tmp_path, b"chat_id = 'x'", mode=0o644)
-    path.parent.chmod(0o755)
-    assert [problem.key for problem in invalid(path)] == ["", "", "chat_id"]
-
-
-def test_command_that_mends_a_mode_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
-    home = tmp_path / "my home"
-    home.mkdir(mode=0o700)
-    (home / "takopi.toml").touch(mode=0o644)
-    (home / "takopi.toml").chmod(0o644)
-    assert invalid(home / "takopi.toml")[0].way_out == f"chmod 600 '{home}/takopi.toml'"

@@ -18,3 +18,8 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     yield opened.writer
     opened.reader.close()
     opened.writer.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,62 +11,10 @@ from trio.testing import wait_all_tasks_blocked
 
 from takopi.core.errors import Refused, StoreFailed, StoreUnfit
 from takopi.store import inbox, ledger
-from takopi.store.database import Database, open_database
+from takopi.store.database import open_database
 from takopi.store.ledger import NewRun
-from takopi.store.schema import Step
 from tests.store.rows import CHAT, CLAUDE, SOURCE, receive
-
-STEPS: tuple[Step, ...] = (("CREATE TABLE t (x INTEGER PRIMARY KEY) STRICT",),)
-
-
-def insert(value: int) -> Callable[[sqlite3.Connection], int]:
-    def change(conn: sqlite3.Connection) -> int:
-        conn.execute("INSERT INTO t VALUES (?)", (value,))
-        return value
-
-    return change
-
-
-def values(conn: sqlite3.Connection) -> list[int]:
-    return [row["x"] for row in conn.execute("SELECT x FROM t ORDER BY x")]
-
-
-class Gate:
-    """A change that stays inside the writer's thread until it is let go."""
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-        self.go = threading.Event()
-        self.inside = threading.Event()
-
-    def __call__(self, conn: sqlite3.Connection) -> int:
-        self.inside.set()
-        self.go.wait(30)
-        return insert(self.value)(conn)
-
-    async def reached(self) -> None:
-        assert await trio.to_thread.run_sync(self.inside.wait, 30)
-
-
-@asynccontextmanager
-async def served(
-    path: Path, *, on_commit: Callable[[], None] | None = None, busy_s: float = 5
-) -> AsyncGenerator[Database]:
-    with trio.fail_after(60):
-        async with (
-            open_database(path, steps=STEPS, on_commit=on_commit, busy_s=busy_s) as db,
-            trio.open_nursery() as nursery,
-        ):
-            await nursery.start(db.serve)
-            try:
-                yield db
-            finally:
-                nursery.cancel_scope.cancel()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
+from tests.store.served import STEPS, Gate, insert, served, values
 
 
 async def test_a_confirmed_change_is_there_for_every_reader_and_after_a_restart(
@@ -213,115 +160,6 @@ async def test_a_change_that_has_begun_is_made_and_its_caller_told(path: Path) -
             gate.go.set()
         assert told == [1]
         assert await db.read(values) == [1]
-
-
-async def test_a_stop_finishes_the_batch_in_hand_and_refuses_the_rest(path: Path) -> None:
-    gate = Gate(1)
-    told: list[object] = []
-    with trio.fail_after(60):
-        async with open_database(path, steps=STEPS) as db, trio.open_nursery() as nursery:
-
-            async def write(change: Callable[[sqlite3.Connection], int]) -> None:
-                try:
-                    told.append(await db.write(change))
-                except StoreFailed as error:
-                    told.append(error.what)
-
-            stop = trio.CancelScope()
-
-            async def serve(
-                *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-            ) -> None:
-                with stop:
-                    async with trio.open_nursery() as service:
-                        await service.start(db.serve)
-                        task_status.started()
-
-            await nursery.start(serve)
-            nursery.start_soon(write, gate)
-            await gate.reached()
-            nursery.start_soon(write, insert(2))
-            await wait_all_tasks_blocked()
-            stop.cancel()
-            await wait_all_tasks_blocked()
-            with pytest.raises(StoreFailed, match="the store has stopped"):
-                await db.write(insert(3))
-            gate.go.set()
-
-    assert told == [1, "the store stopped before this was written"]
-    async with served(path) as db:
-        assert await db.read(values) == [1]
-
-
-async def test_a_stop_does_not_wait_for_a_disk_that_hangs(path: Path) -> None:
-    gate = Gate(1)
-    told: list[str] = []
-    with trio.fail_after(60):
-        async with trio.open_nursery() as nursery:
-            async with open_database(path, steps=STEPS, stop_s=0.05) as db:
-
-                async def write() -> None:
-                    with pytest.raises(StoreFailed) as caught:
-                        await db.write(gate)
-                    told.append(caught.value.what)
-
-                async with trio.open_nursery() as service:
-                    await service.start(db.serve)
-                    nursery.start_soon(write)
-                    await gate.reached()
-                    service.cancel_scope.cancel()
-            assert not gate.go.is_set()
-            gate.go.set()
-
-    assert told == ["the disk did not answer: this may be written, or not"]
-
-
-async def test_a_disk_that_answers_after_the_close_still_gets_the_write_whole(path: Path) -> None:
-    gate, committed = Gate(1), threading.Event()
-
-    async def write(db: Database) -> None:
-        with pytest.raises(StoreFailed):
-            await db.write(gate)
-
-    with trio.fail_after(60):
-        async with (
-            open_database(path, steps=STEPS, on_commit=committed.set, stop_s=0.05) as db,
-            trio.open_nursery() as nursery,
-            trio.open_nursery() as service,
-        ):
-            await service.start(db.serve)
-            nursery.start_soon(write, db)
-            await gate.reached()
-            service.cancel_scope.cancel()
-        gate.go.set()
-        assert await trio.to_thread.run_sync(committed.wait, 30)
-    async with served(path) as db:
-        assert db.set_aside is None
-        assert await db.read(values) == [1]
-
-
-async def test_a_store_that_is_not_served_refuses_at_once(path: Path) -> None:
-    with trio.fail_after(60):
-        async with open_database(path, steps=STEPS) as db:
-            with pytest.raises(StoreFailed, match="not being served yet"):
-                await db.write(insert(1))
-            assert await db.read(values) == []
-            async with trio.open_nursery() as nursery:
-                await nursery.start(db.serve)
-                with pytest.raises(RuntimeError, match="already"):
-                    await db.serve()
-                nursery.cancel_scope.cancel()
-            with pytest.raises(StoreFailed, match="has stopped"):
-                await db.write(insert(1))
-        with pytest.raises(StoreFailed, match="is closed"):
-            await db.read(values)
-
-
-async def test_a_closed_store_leaves_one_file(path: Path) -> None:
-    async with served(path) as db:
-        await db.write(insert(1))
-
-    assert [entry.name for entry in path.parent.iterdir()] == ["state.db"]
 
 
 async def test_a_read_sees_one_state_while_others_write(path: Path) -> None:

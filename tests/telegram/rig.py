@@ -192,6 +192,13 @@ class Rig:
         )
 
 
+RETRY = ((Button("Retry", "rn:retry:1"),),)
+
+
+def shown(text: str) -> Card:
+    return Card(Text(text))
+
+
 def card(
     text: str,
     *,
