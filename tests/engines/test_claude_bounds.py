@@ -69,20 +69,6 @@ def read_or_refuse(line: bytes) -> None:
     dialect.end(0, "")
 
 
-@settings(deadline=None)
-@given(st.binary(max_size=200))
-def test_garbage_is_refused_in_one_way(line: bytes) -> None:
-    read_or_refuse(line)
-
-
-@settings(deadline=None)
-@given(st.sampled_from(SAMPLE_LINES), st.data())
-def test_a_damaged_line_is_read_or_refused(line: bytes, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(line)))
-    stop = data.draw(st.integers(start, min(len(line), start + 40)))
-    read_or_refuse(line[:start] + data.draw(st.binary(max_size=20)) + line[stop:])
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (

@@ -4,8 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from takopi.core.events import Action, Answer, Ask, Started, Usage
 from takopi.core.ids import EngineId, ResumeToken
@@ -388,24 +386,3 @@ def test_the_type_need_not_come_first() -> None:
 def test_a_line_of_another_language_raises_one_kind_of_error(line: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         make_dialect().read(line)
-
-
-@settings(deadline=None)
-@given(st.sampled_from(SAMPLE_LINES), st.data())
-def test_a_damaged_line_raises_that_error_or_none(line: bytes, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(line)))
-    end = data.draw(st.integers(start, min(len(line), start + 8)))
-    damaged = line[:start] + data.draw(st.binary(max_size=8)) + line[end:]
-    dialect = make_dialect(resume=THREAD)
-
-    try:
-        said = dialect.read(damaged)
-    except msgspec.MsgspecError:
-        said = ()
-
-    for event in said:
-        if isinstance(event, Action):
-            assert len(event.title) <= 120
-            assert len(event.title.splitlines()) <= 1
-            assert len(event.detail) <= 400
-    dialect.end(0, "")

@@ -4,11 +4,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from takopi.core.events import Action, Usage
-from tests.engines.pi_talk import AGENT_END, SESSION, assistant, make_dialect, say
+from tests.engines.pi_talk import AGENT_END, assistant, make_dialect, say
 from tests.engines.samples import load_sample, sample_paths
 
 SAMPLE_LINES = [line for path in sample_paths("pi") for line in load_sample(path).lines]
@@ -211,24 +209,3 @@ def test_what_pi_may_say_one_day_means_nothing_yet(line: bytes) -> None:
 def test_a_line_of_another_language_raises_one_kind_of_error(line: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         make_dialect().read(line)
-
-
-@settings(deadline=None)
-@given(st.sampled_from(SAMPLE_LINES), st.data())
-def test_a_damaged_line_raises_that_error_or_none(line: bytes, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(line)))
-    end = data.draw(st.integers(start, min(len(line), start + 8)))
-    damaged = line[:start] + data.draw(st.binary(max_size=8)) + line[end:]
-    dialect = make_dialect(resume=SESSION)
-
-    try:
-        said = dialect.read(damaged)
-    except msgspec.MsgspecError:
-        said = ()
-
-    for event in said:
-        if isinstance(event, Action):
-            assert len(event.title) <= 120
-            assert len(event.title.splitlines()) <= 1
-            assert len(event.detail) <= 400
-    dialect.end(0, "")
