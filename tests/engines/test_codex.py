@@ -11,7 +11,6 @@ from takopi.core.ports import EngineJob
 from takopi.engines.codex.spec import SPEC, CodexSettings
 from takopi.engines.codex.translate import CodexDialect
 from takopi.engines.spec import Dialect, Said
-from tests.engines.samples import load_sample, sample_paths
 
 CWD = Path("/home/user/project")
 THREAD = ResumeToken(EngineId("codex"), "01a1ed1b-9d3b-7253-8db8-9e7ad5d8fadd")
@@ -20,7 +19,6 @@ USAGE_LINE = {
     "type": "turn.completed",
     "usage": {"input_tokens": 100, "cached_input_tokens": 10, "output_tokens": 20},
 }
-SAMPLE_LINES = [line for path in sample_paths("codex") for line in load_sample(path).lines]
 
 
 def make_dialect(

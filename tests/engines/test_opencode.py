@@ -11,12 +11,10 @@ from takopi.core.ports import EngineJob
 from takopi.engines.opencode.spec import SPEC, OpencodeSettings, export_argv, folder_of
 from takopi.engines.opencode.translate import OpencodeDialect
 from takopi.engines.spec import Dialect, Said
-from tests.engines.samples import load_sample, sample_paths
 
 CWD = Path("/home/user/project")
 SESSION = ResumeToken(EngineId("opencode"), "ses_1")
 STEP_START: dict[str, Any] = {"type": "step_start", "part": {}}
-SAMPLE_LINES = [line for path in sample_paths("opencode") for line in load_sample(path).lines]
 
 
 def make_dialect(*, resume: ResumeToken | None = None) -> OpencodeDialect:

@@ -7,9 +7,6 @@ import pytest
 
 from takopi.core.events import Action, Usage
 from tests.engines.pi_talk import AGENT_END, assistant, make_dialect, say
-from tests.engines.samples import load_sample, sample_paths
-
-SAMPLE_LINES = [line for path in sample_paths("pi") for line in load_sample(path).lines]
 
 
 def tool_start(name: str, **args: Any) -> dict[str, Any]:
