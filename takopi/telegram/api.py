@@ -192,18 +192,6 @@ class Api:
             show_alert=alert or None,
         )
 
-    async def send_chat_action(
-        self, chat_id: int, *, action: str = "typing", topic_id: int | None = None
-    ) -> None:
-        """Show for a few seconds that something is being done."""
-        await self._call(
-            "sendChatAction",
-            msgspec.Raw,
-            chat_id=chat_id,
-            message_thread_id=topic_id,
-            action=action,
-        )
-
     async def set_my_commands(self, commands: Sequence[Command]) -> None:
         """Replace the command menu."""
         await self._call("setMyCommands", msgspec.Raw, commands=list(commands))

@@ -85,14 +85,6 @@ async def test_a_claimed_size_over_the_limit_is_not_even_fetched(rig: Rig) -> No
     assert [request.method for request in rig.api.requests] == ["getFile"]
 
 
-async def test_typing_can_be_shown(api: BotApi) -> None:
-    async with open_http() as http:
-        with trio.fail_after(20):
-            await Api(http, url=api.url, token=api.token).send_chat_action(ADA)
-
-    assert [action for _at, action in api.chat(ADA).actions] == ["typing"]
-
-
 async def test_a_wrong_token_is_an_error_without_the_token(api: BotApi) -> None:
     api.expect_rejection("Unauthorized")
     wrong = "1:canary"
