@@ -10,7 +10,8 @@ import msgspec
 
 from takopi.core.events import ActionKind
 from takopi.engines.jsonl import decode_part
-from takopi.engines.wording import TITLE_CHARS, clip, relative_to_cwd, shorten
+from takopi.engines.wording import TITLE_CHARS, clip, shorten
+from takopi.kit.cwd import relativize_command, relativize_path
 
 # Far more than a model calls at once: only a stream that never returns results gets there.
 MAX_OPEN_CALLS = 500
@@ -89,10 +90,10 @@ def quote(arguments: msgspec.Raw) -> str:
 
 def _aim(kind: ActionKind, target: Target, cwd: Path) -> str:
     path = target.file_path or target.path
-    where = relative_to_cwd(path, cwd) if path else ""
+    where = relativize_path(path, cwd) if path else ""
     match kind:
         case "command":
-            return target.command
+            return relativize_command(target.command, cwd)
         case "file_change":
             return where
         case "subagent":

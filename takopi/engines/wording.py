@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import signal
-from pathlib import Path
 
 import msgspec
 
@@ -74,14 +73,6 @@ def visible(text: str) -> str:
     if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(map(_spell, text))
-
-
-def relative_to_cwd(path: str, cwd: Path) -> str:
-    """`path` as seen from `cwd` where it lies inside it, else as it was given."""
-    try:
-        return str(Path(path).relative_to(cwd))
-    except ValueError:
-        return path
 
 
 def last_words(stderr: str) -> str:

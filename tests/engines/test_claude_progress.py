@@ -9,6 +9,7 @@ from takopi.engines.claude.spec import SPEC
 from takopi.engines.spec import Finished
 from takopi.engines.wording import DETAIL_CHARS, TITLE_CHARS
 from tests.engines.claude_talk import (
+    CWD,
     INIT,
     RESULT,
     assistant,
@@ -43,6 +44,7 @@ def test_the_thread_is_told_once() -> None:
     ("name", "arguments", "kind", "title"),
     [
         ("Bash", {"command": "ls\n  -l"}, "command", "ls -l"),
+        ("Bash", {"command": f"cat {CWD}/a {CWD}-2/a"}, "command", f"cat a {CWD}-2/a"),
         ("Edit", {"file_path": "/home/user/project/a/b.py"}, "file_change", "a/b.py"),
         ("Write", {"file_path": "/etc/hosts"}, "file_change", "/etc/hosts"),
         ("NotebookEdit", {"notebook_path": "n.ipynb"}, "file_change", "n.ipynb"),

@@ -117,6 +117,7 @@ def test_codex_hears_nothing_after_its_prompt() -> None:
         ("/bin/bash -lc 'unclosed", "'unclosed"),
         ("/bin/bash script.sh -lc 'x'", "/bin/bash script.sh -lc 'x'"),
         ("git status\n--short", "git status --short"),
+        (f"/bin/bash -lc 'cat {CWD}/a {CWD}-2/a'", f"cat a {CWD}-2/a"),
         ("/bin/bash -lc '" + "x\"' '" * 2000 + "'", None),
     ],
 )

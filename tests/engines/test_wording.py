@@ -1,5 +1,4 @@
 import signal
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,6 @@ from takopi.engines.wording import (
     explain_exit,
     explain_failure,
     last_words,
-    relative_to_cwd,
     shorten,
     tail,
     unwrap_error,
@@ -119,20 +117,6 @@ def test_a_character_that_could_hide_something_is_spelled_out(hidden: str, shown
 def test_what_can_be_seen_is_shown_as_it_is() -> None:
     seen = "if x:\n\tprint('é ß 漢字 ✓ 🐙 ❤️')\n"
     assert visible(seen) == seen
-
-
-@pytest.mark.parametrize(
-    ("path", "shown"),
-    [
-        ("/home/me/project/a/b.txt", "a/b.txt"),
-        ("/home/me/project-2/b.txt", "/home/me/project-2/b.txt"),
-        ("/etc/passwd", "/etc/passwd"),
-        ("b.txt", "b.txt"),
-        ("nul\0.txt", "nul\0.txt"),
-    ],
-)
-def test_a_path_is_relative_only_inside_the_working_folder(path: str, shown: str) -> None:
-    assert relative_to_cwd(path, Path("/home/me/project")) == shown
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import cast
 
 from takopi.core.events import ActionKind
 from takopi.engines.tools import describe_plan
-from takopi.engines.wording import DETAIL_CHARS, relative_to_cwd, shorten, tail
+from takopi.engines.wording import DETAIL_CHARS, shorten, tail
+from takopi.kit.cwd import relativize_command, relativize_path
 
 QUESTION_TOOL = "AskUserQuestion"
 PLAN_TOOL = "ExitPlanMode"
@@ -61,7 +62,7 @@ class Call:
 def describe_call(name: str, arguments: Mapping[str, object], cwd: Path) -> Call:
     """How a call of the tool `name` shows."""
     kind = _KINDS.get(name, "tool")
-    target = target_of(arguments, cwd)
+    target = relativize_command(target_of(arguments, cwd), cwd)
     server, _, tool = name.removeprefix("mcp__").partition("__")
     if name.startswith("mcp__") and tool:
         return Call(kind, shorten(f"{server}: {tool} {target}"), chatty=True)
@@ -81,9 +82,9 @@ def target_of(arguments: Mapping[str, object], cwd: Path) -> str:
         if not (value := _text(arguments, key)):
             continue
         if key in _PATHS:
-            return shorten(relative_to_cwd(value, cwd))
+            return shorten(relativize_path(value, cwd))
         folder = _text(arguments, "path") if key == "pattern" else None
-        return shorten(f"{value} in {relative_to_cwd(folder, cwd)}" if folder else value)
+        return shorten(f"{value} in {relativize_path(folder, cwd)}" if folder else value)
     return ""
 
 

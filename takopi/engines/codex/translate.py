@@ -19,12 +19,12 @@ from takopi.engines.wording import (
     explain_exit,
     explain_failure,
     explain_lost_thread,
-    relative_to_cwd,
     shorten,
     tail,
     unwrap_error,
     with_login,
 )
+from takopi.kit.cwd import relativize_command, relativize_path
 
 ENGINE = EngineId("codex")
 LOGIN = "codex login"
@@ -139,10 +139,17 @@ class CodexDialect(OneWay):
                 ok = _outcome(item.status) if ended else None
                 if ended and item.exit_code:
                     ok, detail = False, tail(f"exit {item.exit_code}\n{detail}")
-                return Action(item.id, "command", _command(item.command), phase, ok, detail)
+                return Action(
+                    item.id,
+                    "command",
+                    shorten(relativize_command(_command(item.command), self._job.cwd)),
+                    phase,
+                    ok,
+                    detail,
+                )
             case schema.FileChange():
                 cwd = self._job.cwd
-                changes = [f"{c.kind} {relative_to_cwd(c.path, cwd)}" for c in item.changes[:100]]
+                changes = [f"{c.kind} {relativize_path(c.path, cwd)}" for c in item.changes[:100]]
                 title = shorten(", ".join(changes) or "change files")
                 ok = _outcome(item.status) if ended else None
                 detail = clip("\n".join(changes)) if ended and len(changes) > 1 else ""
@@ -188,17 +195,17 @@ def _command(command: str) -> str:
     """The command without the shell that codex wraps around it."""
     wrapped = _SHELL.fullmatch(command)
     if wrapped is None:
-        return shorten(command)
+        return command
     script = wrapped[1]
     if script[0] == script[-1] == "'" and script.count("'") == 2:
-        return shorten(script[1:-1])
+        return script[1:-1]
     if len(script) > TITLE_CHARS * 8:
-        return shorten(script.strip("'\""))
+        return script.strip("'\"")
     try:
         words = shlex.split(script)
     except ValueError:
-        return shorten(script)
-    return shorten(words[0] if len(words) == 1 else script)
+        return script
+    return words[0] if len(words) == 1 else script
 
 
 def _warning(action_id: str, message: str) -> Action:
