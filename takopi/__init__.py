@@ -1,3 +1,3 @@
 """takopi puts a person's coding agents into their pocket."""
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"

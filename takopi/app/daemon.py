@@ -12,7 +12,7 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
@@ -21,13 +21,16 @@ import trio
 from takopi.app.commands.registry import COMMANDS
 from takopi.app.desk import Desk
 from takopi.app.drafting import draft_ports, open_parts
+from takopi.app.filing import Intake
 from takopi.app.interviewing import InterviewHost, open_questions
 from takopi.app.lines import Lines, open_lines
 from takopi.app.lock import hold
 from takopi.app.notices import Troubles
 from takopi.app.presses import register
+from takopi.app.pulse import Pulse
 from takopi.app.reload import Reload
 from takopi.app.router import Router
+from takopi.app.sessions import turn_ports
 from takopi.app.state import Settings
 from takopi.app.welcome import tell_of_start
 from takopi.config.loaded import Config
@@ -39,6 +42,7 @@ from takopi.engines.registry import Engines, open_engines
 from takopi.interview.service import Interviews
 from takopi.interview.store import Files
 from takopi.kit.clock import now_ms
+from takopi.kit.notify import Notifier
 from takopi.kit.proc import open_keeper
 from takopi.mcp.servers import McpServers, Surroundings
 from takopi.projects.worktrees import Worktrees
@@ -51,6 +55,7 @@ from takopi.store import outbox, upkeep
 from takopi.store.database import Database, open_database
 from takopi.telegram.times import Times
 from takopi.telegram.transport import TelegramTransport
+from takopi.turns.chat import TurnChat
 
 FLUSH_S = 3.0
 """How long what is on its way out may take at the end."""
@@ -78,6 +83,7 @@ class Launch:
     times: Times | None = None
     web_token: str = field(default="", repr=False)
     announce: Callable[[str], None] = lambda _address: None
+    notifier: Notifier = field(default_factory=Notifier)
 
 
 class Stop:
@@ -155,14 +161,16 @@ async def _open_engines(launch: Launch) -> AsyncGenerator[Engines, None]:
 async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> None:
     settings = Settings(launch.config, engine=launch.engine)
     troubles = Troubles()
+    pulse = Pulse(launch.notifier)
     async with (
         open_lines(
             launch.config,
             db,
             allows=settings.allows,
-            hooks=troubles.hooks(),
+            hooks=replace(troubles.hooks(), on_poll_end=pulse.poll_ended),
             times=launch.times,
             web_token=launch.web_token,
+            takes_files=lambda: settings.config().files.enabled,
         ) as lines,
         trio.open_nursery() as services,
     ):
@@ -179,7 +187,7 @@ async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> No
         recovered = await recover(shop)
         await lines.start(services)
         services.start_soon(_prune_daily, shop)
-        await _run_runs(launch, stop, shop, settings, lines, recovered, troubles)
+        await _run_runs(launch, stop, shop, settings, lines, recovered, troubles, pulse)
         with trio.move_on_after(FLUSH_S):
             await lines.flush()
         services.cancel_scope.cancel()
@@ -207,6 +215,7 @@ async def _run_runs(
     lines: Lines,
     recovered: Recovered,
     troubles: Troubles,
+    pulse: Pulse,
 ) -> None:
     secrets = (launch.config.bot_token,) if launch.config.bot_token else ()
     async with (
@@ -220,12 +229,18 @@ async def _run_runs(
         requests = Requests(shop, schedule)
         drafts = Drafts(runs, draft_ports(shop, schedule, requests, parts=parts))
         troubles.watch(drafts)
+        turns = TurnChat(
+            runs,
+            turn_ports(
+                shop, parts.admins, oneshot=oneshot, environ=launch.environ, secrets=secrets
+            ),
+        )
         interviews = Interviews(
             runs,
             shop.db,
             files=Files(launch.home.sessions),
             oneshot=oneshot,
-            host=InterviewHost(shop, requests),
+            host=InterviewHost(shop, requests, turns),
         )
         schedule.signals = interviews
         desk = Desk(
@@ -235,13 +250,16 @@ async def _run_runs(
             asks=asks,
             drafts=drafts,
             interviews=interviews,
+            turns=turns,
             ear=parts.ear,
+            intake=Intake(shop, requests, parts.ear, lines.fetch),
             started_at=trio.current_time(),
             last_poll_s=lines.last_poll_s,
             reread=lines.reread,
         )
         await tell_of_start(shop, recovered, set_aside=shop.db.set_aside)
         await drafts.resume()
+        await turns.recover()
         await interviews.recover()
         router = Router(desk, COMMANDS, register(desk))
         async with trio.open_nursery() as front:
@@ -252,19 +270,22 @@ async def _run_runs(
             if lines.web is not None:
                 front.start_soon(lines.web.listen)
                 launch.announce(lines.web.url)
+            if lines.telegram is None:
+                front.start_soon(pulse.beat)
             reload = Reload(launch.load, shop, settings, schedule, lines.show_menu)
             front.start_soon(interviews.serve)
             front.start_soon(reload.watch, launch.home.config_file, launch.config)
             reload.show_menu()
             log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
             await stop.begun.wait()
+            pulse.stopping(running=schedule.running)
             front.cancel_scope.cancel()
-        await _drain(stop, schedule, settings.config().limits.drain_s)
+        await _drain(stop, schedule, turns, drain_s=settings.config().limits.drain_s)
         runs.cancel_scope.cancel()
 
 
-async def _drain(stop: Stop, schedule: Schedule, drain_s: float) -> None:
-    """Let the runs end by themselves, until the time is over or somebody insists."""
+async def _drain(stop: Stop, schedule: Schedule, turns: TurnChat, *, drain_s: float) -> None:
+    """Let the runs and the turns end by themselves, until the time is over or somebody insists."""
     log.info("daemon.draining", running=schedule.running, queued=schedule.queued)
     with trio.move_on_after(drain_s):
         async with trio.open_nursery() as waiting:
@@ -275,6 +296,7 @@ async def _drain(stop: Stop, schedule: Schedule, drain_s: float) -> None:
 
             waiting.start_soon(insist)
             await schedule.drain()
+            await turns.drain()
             waiting.cancel_scope.cancel()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from takopi.app.drafting import Ear
+from takopi.app.filing import Intake
 from takopi.config.loaded import Config
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Incoming, IncomingMessage
@@ -18,6 +19,7 @@ from takopi.runs.request import Requests
 from takopi.runs.schedule import Schedule
 from takopi.runs.workshop import Workshop
 from takopi.store.inbox import Received
+from takopi.turns.chat import TurnChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class Desk:
     asks: Asks
     drafts: Drafts
     interviews: Interviews
+    turns: TurnChat
     ear: Ear
+    intake: Intake
     started_at: float
     last_poll_s: Callable[[], Mapping[str, float | None]]
     reread: Callable[[Received], Incoming | None]
@@ -64,8 +68,11 @@ class Call:
         return self.message.scope
 
 
-Command: TypeAlias = Callable[[Desk, Call], Awaitable[None]]
-"""Answers one call; `Refused` becomes the answer."""
+Rest: TypeAlias = Callable[[], Awaitable[None]]
+"""What is left of a command that takes long: its chat goes on meanwhile."""
+
+Command: TypeAlias = Callable[[Desk, Call], Awaitable[Rest | None]]
+"""Answers one call, or begins to; `Refused` becomes the answer."""
 
 
 async def answer(desk: Desk, call: Call, card: Card) -> None:

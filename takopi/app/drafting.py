@@ -221,8 +221,10 @@ class _Starter:
         return f"Run {run.id}: {resolved.engine}{f' in {at}' if at else ''}"
 
 
-def _put(conn: sqlite3.Connection, scope: Scope, message: Outgoing) -> None:
-    put(conn, scope, message, kind="notice")
+def _put(
+    conn: sqlite3.Connection, scope: Scope, message: Outgoing, *, key: str | None = None
+) -> None:
+    put(conn, scope, message, kind="notice", key=key)
 
 
 def _message(scope: Scope, words: str) -> IncomingMessage:

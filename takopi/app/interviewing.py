@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import trio
 
+from takopi.app.sessions import find_place
 from takopi.app.tap import Tap
 from takopi.config.loaded import Config
 from takopi.core.errors import TakopiError
@@ -17,6 +19,7 @@ from takopi.core.outgoing import Outgoing
 from takopi.core.ports import Transport
 from takopi.engines.claude.spec import ClaudeSettings
 from takopi.engines.spec import EngineSpec
+from takopi.interview.plan_file import slug
 from takopi.interview.session import Order, Session
 from takopi.interview.view import InterviewPress
 from takopi.oneshot.choose import open_oneshot
@@ -26,8 +29,10 @@ from takopi.projects.git import git_deadline
 from takopi.projects.registry import find_project
 from takopi.projects.repository import checked_out_branch, find_repository
 from takopi.runs.request import Requests
-from takopi.runs.workshop import Workshop
+from takopi.runs.workshop import Workshop, put
+from takopi.store import outbox
 from takopi.store.ledger import NewRun
+from takopi.turns.chat import TurnChat
 
 BRANCH_S = 10.0
 """How long git may take to say which branch is checked out."""
@@ -39,6 +44,7 @@ class InterviewHost:
 
     shop: Workshop
     requests: Requests
+    turns: TurnChat
 
     def config(self) -> Config:
         """The config as it is now."""
@@ -76,6 +82,9 @@ class InterviewHost:
 
     async def start(self, session: Session, prompt: str, *, said: Outgoing) -> None:
         """Start the run of this session and say so, under its end key and only once."""
+        if self.config().interview.on_confirm == "session":
+            await self._begin_session(session, prompt, said=said)
+            return
         order, confirmed = session.order, session.confirmed_message_id
         ref = None
         if confirmed is not None:
@@ -93,6 +102,21 @@ class InterviewHost:
             interactive=False,
         )
         await self.requests.start(new, key=session.end_key, said=said)
+
+    async def _begin_session(self, session: Session, prompt: str, *, said: Outgoing) -> None:
+        """Have the first turn of a session planned with what was asked and answered."""
+        order = session.order
+        cwd = await self.find_cwd(order)
+        place = await find_place(self.shop, session.scope, order.context, cwd=cwd)
+
+        def also(conn: sqlite3.Connection) -> bool:
+            if outbox.knows(conn, session.end_key):
+                return False
+            put(conn, session.scope, said, kind="notice", key=session.end_key)
+            return True
+
+        name = slug(session.description) or slug(session.task) or "plan"
+        await self.turns.begin(place, name, prompt, also=also)
 
 
 @asynccontextmanager

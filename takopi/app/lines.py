@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from takopi.config.loaded import Config
+from takopi.core.errors import Refused
+from takopi.core.ids import Scope
 from takopi.core.messages import Arrival, Incoming
 from takopi.core.ports import Transport
 from takopi.kit.clock import now_ms
@@ -54,6 +56,14 @@ class Lines:
             if line is not None:
                 await line.outbox.flush()
 
+    async def fetch(self, scope: Scope, file_id: str) -> bytes:
+        """The content of a file that a person sent; refused when it is too big or gone."""
+        if self.web is not None and scope.transport == self.web.name:
+            return await self.web.fetch(file_id)
+        if self.telegram is None:
+            raise Refused("the chat that this file came from is closed", way_out="send it again")
+        return await self.telegram.download(file_id)
+
     def reread(self, received: Received) -> Incoming | None:
         """What an update of the inbox says, if it is still admitted."""
         if self.web is not None and received.source == self.web.name:
@@ -83,6 +93,7 @@ async def open_lines(
     hooks: Hooks,
     times: Times | None,
     web_token: str,
+    takes_files: Callable[[], bool],
 ) -> AsyncGenerator[Lines, None]:
     """The transports of the config, for as long as the block lasts; nothing runs yet."""
     async with AsyncExitStack() as stack:
@@ -91,7 +102,15 @@ async def open_lines(
             # Its HTTP server is loaded only by those who use it.
             from takopi.web.transport import open_web
 
-            web = await stack.enter_async_context(open_web(config, db, token=web_token))
+            web = await stack.enter_async_context(
+                open_web(
+                    config,
+                    db,
+                    token=web_token,
+                    on_sent=hooks.on_sent,
+                    takes_files=takes_files,
+                )
+            )
         if "telegram" in config.transports:
             telegram = await stack.enter_async_context(
                 open_telegram(config, db, allows=allows, hooks=hooks, times=times)

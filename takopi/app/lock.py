@@ -22,8 +22,30 @@ def hold(home: Path, bot_id: str | None) -> Generator[None, None, None]:
     with ExitStack() as stack:
         stack.enter_context(_hold(home / "takopi.lock", f"the folder {home}"))
         if bot_id is not None:
-            stack.enter_context(_hold(_machine_folder() / f"takopi-bot-{bot_id}.lock", "this bot"))
+            stack.enter_context(_hold(_bot_lock(bot_id), "this bot"))
         yield
+
+
+def is_held(home: Path, bot_id: str) -> bool:
+    """Whether a takopi has this home or this bot now. Both are let go of at once."""
+    for path in (home / "takopi.lock", _bot_lock(bot_id)):
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+    return False
+
+
+def _bot_lock(bot_id: str) -> Path:
+    return _machine_folder() / f"takopi-bot-{bot_id}.lock"
 
 
 def _machine_folder() -> Path:

@@ -14,6 +14,7 @@ from takopi.drafts.service import Drafts
 from takopi.present.cards import notice, refusal
 from takopi.runs.workshop import Workshop
 from takopi.store import scopes
+from takopi.store.drafts import is_card_key
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.parse import NAME
 from takopi.web import chat as web
@@ -62,6 +63,7 @@ class Troubles:
             on_topic_gone=self._topic_gone,
             on_chat_moved=self._chat_moved,
             on_edit_lost=self._edit_lost,
+            on_sent=self._sent,
             on_delete_refused=self._delete_refused,
         )
 
@@ -87,6 +89,10 @@ class Troubles:
         if self._nursery is not None and self._drafts is not None:
             self._nursery.start_soon(_replace_card, self._drafts, ref)
 
+    def _sent(self, key: str, ref: MessageRef) -> None:
+        if self._nursery is not None and self._drafts is not None and is_card_key(key):
+            self._nursery.start_soon(_dress_card, self._drafts, ref)
+
     def _delete_refused(self, ref: MessageRef) -> None:
         if self._drafts is not None:
             self._drafts.faces.not_deleted(ref)
@@ -97,6 +103,13 @@ async def _replace_card(drafts: Drafts, ref: MessageRef) -> None:
         await drafts.faces.lost(ref)
     except TakopiError as error:
         log.warning("card.not_replaced", why=error.what)
+
+
+async def _dress_card(drafts: Drafts, ref: MessageRef) -> None:
+    try:
+        await drafts.faces.arrived(ref)
+    except TakopiError as error:
+        log.warning("card.not_dressed", why=error.what)
 
 
 async def _follow(drafts: Drafts) -> None:

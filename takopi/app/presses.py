@@ -17,11 +17,11 @@ from takopi.app import interviewing
 from takopi.app.cards import DIFF_BYTES, send_diff
 from takopi.app.commands import agent, attach, cancel, ctx, model, runs, trigger, worktrees
 from takopi.app.desk import Desk
+from takopi.app.gather import reread_whole
 from takopi.app.pickers import PICK, PickKind, PickPress, decide
 from takopi.app.tap import Tap, attended
 from takopi.core.errors import Refused
 from takopi.core.ids import InboxId, RunId
-from takopi.core.messages import IncomingMessage
 from takopi.core.outgoing import Button, Card, Outgoing
 from takopi.drafts.machine import PRESS as DRAFT
 from takopi.interview.view import INTERVIEW
@@ -34,6 +34,7 @@ from takopi.store import inbox, ledger, outbox
 from takopi.store.inbox import Received
 from takopi.store.ledger import Run
 from takopi.telegram.buttons import Registry
+from takopi.turns.review import REVIEW
 
 PICKS: Mapping[PickKind, Callable[[Tap, PickPress], Awaitable[None]]] = {
     "agent": agent.picked,
@@ -58,6 +59,7 @@ def register(desk: Desk) -> Registry:
     registry.add(ASK, desk.asks.press)
     registry.add(DRAFT, desk.drafts.press)
     registry.add(INTERVIEW, attended(desk, interviewing.pressed))
+    registry.add(REVIEW, desk.turns.press)
     registry.add(INBOX, attended(desk, _press_inbox))
     registry.add(PICK, attended(desk, _pick))
     registry.add(worktrees.WORKTREE, attended(desk, worktrees.pressed))
@@ -187,10 +189,10 @@ async def _press_inbox(tap: Tap, what: InboxPress) -> None:
     tap.answer()
     said = "Dropped: this does not run."
     if what.what == "run":
-        message = desk.reread(received)
-        if not isinstance(message, IncomingMessage):
+        message = await reread_whole(desk, received)
+        if message is None:
             raise Refused("this message cannot be read any more", way_out="send it again")
-        await desk.requests.from_message(await desk.ear.read(message), inbox_id)
+        await desk.intake.start(message, inbox_id)
         said = "It was late, and runs now."
     if await desk.shop.db.write(lambda conn: decide(conn, key)):
         tap.edit(notice(said))

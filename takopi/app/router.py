@@ -1,8 +1,9 @@
 """Where each arrival goes: a press, a command, an answer to an ask, or a run; each at most once.
 
 Arrivals of one chat are handled in order, chats side by side, and presses as they come. While a
-voice note is written down, only the prompts behind it in its scope wait for it. What goes wrong
-with one is told in its chat and ends there.
+voice note is written down, or a file fetched, only the prompts behind it in its scope wait for it,
+and for the rest of a command nobody does. What goes wrong with one is told in its chat and ends
+there.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from functools import partial
 import structlog
 import trio
 
-from takopi.app.desk import Call, Command, Desk
+from takopi.app.desk import Call, Command, Desk, Rest
 from takopi.app.drafting import is_spoken
+from takopi.app.gather import Gathering, make_whole, reword_whole
 from takopi.app.stale import ask_about, is_stale
 from takopi.core.errors import StoreFailed, TakopiError
 from takopi.core.ids import InboxId, Scope
@@ -33,12 +35,20 @@ from takopi.telegram.buttons import Registry
 
 MAX_HANDLERS = 64
 STORE_PAUSE_S = 2.0
-DIRECTED = frozenset({"plan"})
+DIRECTED = frozenset({"plan", "session"})
 """Commands that take the directives of a prompt, after their name or in front of it."""
 
 _COMMAND = re.compile(r"\s*/([a-z0-9_]+)(?:@(\w+))?(?:\s+|$)", re.IGNORECASE)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
+
+
+@dataclass(frozen=True, slots=True)
+class _Aside:
+    """What goes on beside the lanes of the chats, each in lanes of its own."""
+
+    prompts: Lanes[Scope, Arrival]
+    rests: Lanes[Scope, tuple[Arrival, Rest]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +63,29 @@ class Router:
         """Handle what comes in until cancelled."""
         async with trio.open_nursery() as nursery:
             start = partial(self._handle, self._start)
-            prompts = Lanes[Scope, Arrival](nursery, start, max_active=MAX_HANDLERS)
-            route = partial(self._handle, partial(self._route, prompts))
+            aside = _Aside(
+                Lanes[Scope, Arrival](nursery, start, max_active=MAX_HANDLERS),
+                Lanes[Scope, tuple[Arrival, Rest]](nursery, self._go_on, max_active=MAX_HANDLERS),
+            )
+            route = partial(self._handle, partial(self._route, aside))
             lanes = Lanes[object, Arrival](nursery, route, max_active=MAX_HANDLERS)
+            gathering = Gathering(
+                nursery,
+                gather_s=lambda: self.desk.config.limits.gather_s,
+                stands_alone=lambda message: self._call(message) is not None,
+                pass_on=lambda arrival: lanes.put(_lane(arrival), arrival),
+            )
             async for arrival in incoming:
-                lanes.put(_lane(arrival), arrival)
+                gathering.put(arrival)
 
-    async def _handle(self, handle: Callable[[Arrival], Awaitable[None]], arrival: Arrival) -> None:
+    async def _go_on(self, job: tuple[Arrival, Rest]) -> None:
+        """Do what is left of a command, which is over then."""
+        arrival, rest = job
+        await self._handle(lambda _: self._settled(arrival.inbox_id, rest), arrival)
+
+    async def _handle(
+        self, handle: Callable[[Arrival], Awaitable[object]], arrival: Arrival
+    ) -> None:
         structlog.contextvars.bind_contextvars(inbox=arrival.inbox_id)
         while True:
             try:
@@ -77,15 +103,23 @@ class Router:
                 return
             await trio.sleep(STORE_PAUSE_S)
 
-    async def _route(self, prompts: Lanes[Scope, Arrival], arrival: Arrival) -> None:
+    async def _route(self, aside: _Aside, arrival: Arrival) -> None:
         match arrival.what:
             case Press():
                 await self._press(arrival.inbox_id, arrival.what)
             case Edited():
                 await self._once(arrival.inbox_id, lambda: self._edited(arrival.what))
             case IncomingMessage():
-                if await self._is_prompt(arrival.inbox_id, arrival.what):
-                    await self._prompt(prompts, arrival, arrival.what)
+                whole = await make_whole(self.desk, arrival, arrival.what)
+                for one in arrival.parts if whole is None else (whole,):
+                    if isinstance(one.what, IncomingMessage):
+                        await self._route_message(aside, one, one.what)
+
+    async def _route_message(
+        self, aside: _Aside, arrival: Arrival, message: IncomingMessage
+    ) -> None:
+        if await self._is_prompt(aside, arrival, message):
+            await self._prompt(aside.prompts, arrival, message)
 
     async def _press(self, inbox_id: InboxId, press: Press) -> None:
         transport = self.desk.shop.transport(press.scope)
@@ -98,34 +132,43 @@ class Router:
 
     async def _edited(self, edited: object) -> None:
         if isinstance(edited, Edited):
-            await self.desk.requests.replace_prompt(edited.message)
+            whole = await reword_whole(self.desk, edited.message)
+            await self.desk.requests.replace_prompt(whole)
 
     async def _prompt(
         self, prompts: Lanes[Scope, Arrival], arrival: Arrival, message: IncomingMessage
     ) -> None:
-        if is_spoken(message) or prompts.is_busy(message.scope):
+        takes_time = is_spoken(message) or bool(message.documents)
+        if takes_time or prompts.is_busy(message.scope):
             prompts.put(message.scope, arrival)
         else:
             await self._start(arrival)
 
     async def _start(self, arrival: Arrival) -> None:
         if isinstance(arrival.what, IncomingMessage):
-            heard = await self.desk.ear.read(arrival.what)
-            await self.desk.requests.from_message(heard, arrival.inbox_id)
+            await self.desk.intake.start(arrival.what, arrival.inbox_id)
 
-    async def _is_prompt(self, inbox_id: InboxId, message: IncomingMessage) -> bool:
-        """Whether the message is to be run; any other is handled on return."""
-        call = self._call(message)
+    async def _is_prompt(self, aside: _Aside, arrival: Arrival, message: IncomingMessage) -> bool:
+        """Whether the message is to be run; any other is handled on return, or goes on aside."""
+        inbox_id, call = arrival.inbox_id, self._call(message)
         if call is None and not await self._is_for_us(message):
             await self._settle(inbox_id, "refused")
         elif call is not None:
+            await self.desk.intake.leave_files(message, inbox_id)
             command = self.commands[call.name]
-            await self._once(inbox_id, lambda: command(self.desk, call))
+            rest = await self._once(inbox_id, lambda: command(self.desk, call))
+            if rest is not None:
+                aside.rests.put(message.scope.chat, (arrival, rest))
         elif (asked := await self.desk.asks.find(message)) is not None:
+            await self.desk.intake.leave_files(message, inbox_id)
             await self._once(inbox_id, partial(self.desk.asks.typed, asked, message))
+        elif await self.desk.turns.waits_for(message):
+            await self._once(inbox_id, lambda: self.desk.turns.typed(message))
         elif await self.desk.interviews.waits_for(message):
+            await self.desk.intake.leave_files(message, inbox_id)
             await self._once(inbox_id, lambda: self.desk.interviews.typed(message))
         elif await self.desk.drafts.takes(message):
+            await self.desk.intake.leave_files(message, inbox_id)
             await self.desk.drafts.add(message, inbox_id)
         elif is_stale(message, self.desk.config.limits.stale_s):
             await ask_about(self.desk, inbox_id, message)
@@ -180,13 +223,26 @@ class Router:
         aliases = {alias.lower() for alias in self.desk.config.projects}
         return found[1].lower() in engines | aliases
 
-    async def _once(self, inbox_id: InboxId, handle: Callable[[], Awaitable[None]]) -> None:
+    async def _once(
+        self, inbox_id: InboxId, handle: Callable[[], Awaitable[Rest | None]]
+    ) -> Rest | None:
         """Take the arrival, handle it, settle it; nothing happens if somebody has taken it."""
         if not await self.desk.shop.db.write(lambda conn: inbox.take(conn, inbox_id)):
-            return
-        outcome: Settlement = "done"
+            return None
+        return await self._settled(inbox_id, handle)
+
+    async def _settled(
+        self, inbox_id: InboxId, handle: Callable[[], Awaitable[Rest | None]]
+    ) -> Rest | None:
+        """Handle what was taken, and settle it, unless something is left to be done.
+
+        What takopi stops in the middle is not settled, and so told of after the next start.
+        """
+        outcome: Settlement | None = None
         try:
-            await handle()
+            rest = await handle()
+            if rest is None:
+                outcome = "done"
         except TakopiError:
             outcome = "refused"
             raise
@@ -194,8 +250,10 @@ class Router:
             outcome = "reported"
             raise
         finally:
-            with trio.move_on_after(STORE_PAUSE_S, shield=True):
-                await self._finish(inbox_id, outcome)
+            if outcome is not None:
+                with trio.move_on_after(STORE_PAUSE_S, shield=True):
+                    await self._finish(inbox_id, outcome)
+        return rest
 
     async def _finish(self, inbox_id: InboxId, outcome: Settlement) -> None:
         try:

@@ -10,18 +10,22 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from takopi.cli import config, demo, init, prompt
+from takopi.cli import config, demo, doctor, init, prompt, runs, service
 from takopi.cli.errors import ending
 from takopi.core.errors import Refused
 
 SESSION = "session"
+INTERRUPTED = 130
+"""What Typer makes of a Ctrl-C that it did not ask for; no command of ours ends with it."""
 
 
 class _Commands(TyperGroup):
     """The commands, and every engine as one: `takopi codex` runs with codex as the default."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), SESSION]
+        names = [*super().list_commands(ctx), SESSION]
+        # A shell that completes offers the engines as well; the help has a line for all of them.
+        return [*names, *sorted(_engines() - {*names})] if ctx.resilient_parsing else names
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name == SESSION:
@@ -46,8 +50,11 @@ app = typer.Typer(
 )
 app.add_typer(config.app, name="config")
 app.add_typer(prompt.app, name="prompt")
+app.add_typer(service.app, name="service")
 app.command("init")(init.init)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+app.command("runs")(runs.runs)
 
 
 @app.callback(invoke_without_command=True)
@@ -86,7 +93,7 @@ def run(argv: Sequence[str]) -> int:
 def _call(args: list[str], *, debug: bool) -> object:
     """Let Typer do its work, and say in our words what it has to complain of."""
     try:
-        return app(args=args, prog_name="takopi", standalone_mode=False, obj={"debug": debug})
+        code = app(args=args, prog_name="takopi", standalone_mode=False, obj={"debug": debug})
     except typer.Abort:
         raise KeyboardInterrupt from None
     except typer.TyperException as error:
@@ -94,6 +101,9 @@ def _call(args: list[str], *, debug: bool) -> object:
         command = "takopi" if context is None else context.command_path
         way_out = f"`{command} --help` shows what can be typed"
         raise Refused(error.format_message(), way_out=way_out) from error
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def _run_daemon(context: typer.Context, *, engine: str | None) -> None:

@@ -15,7 +15,7 @@ WELCOME = """
 
     {url}
 
-  Five things to try there:
+  Six things to try there:
 
   1. run python3 -m unittest
      A run: its steps as they happen, then the answer. One test fails.
@@ -31,6 +31,9 @@ WELCOME = """
 
   5. steps 20 every 500ms
      Press Cancel on the way.
+
+  6. /session new hello
+     Then /session plan write a greeting: a plan that you decide on before it happens.
 
   `help` tells what else the demo engine can do, `/help` what takopi can.
   Ctrl-C ends takopi and removes what it made.

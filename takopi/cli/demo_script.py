@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 import trio
 
 from takopi.cli.demo_page import Page, Shown
-from takopi.cli.demo_project import ALIAS, CURE
+from takopi.cli.demo_project import ALIAS, CURE, TOOLS
 from takopi.core.errors import TakopiError
 
 BRANCH = "fix/arms"
-STEP_S = 15.0
+STEP_S = 30.0
 """How long a step may take; all of them together take a few seconds."""
 
 
@@ -29,7 +29,7 @@ async def play(page: Page, *, announce: Callable[[str], None], step_s: float = S
 
 
 async def _run_plainly(page: Page) -> None:
-    prompt = await page.say("steps 3 every 300ms then run python3 -m unittest")
+    prompt = await page.say("steps 3 every 200ms then run python3 -m unittest")
     await _answer(page, prompt, "done", "test_octopus_has_eight_arms", f"ctx: {ALIAS}")
 
 
@@ -50,6 +50,23 @@ async def _go_on_with_a_reply(page: Page) -> None:
 
 async def _approve(page: Page) -> None:
     prompt = await page.say("ask approval to run git log --oneline")
+    await _allow(page, prompt)
+    await _answer(page, prompt, "done", "Open the aquarium", f"ctx: {ALIAS}")
+
+
+async def _use_a_tool(page: Page) -> None:
+    prompt = await page.say(f'/{TOOLS} tool call sample__add {{"a": 40, "b": 2}}')
+    await _allow(page, prompt)
+    await _answer(page, prompt, "done", "sample__add", "succeeded", "42", f"ctx: {TOOLS}")
+
+
+async def _cancel(page: Page) -> None:
+    prompt = await page.say("steps 2 every 200ms then hang")
+    await page.press(await _progress(page, prompt, "step 2"), "Cancel")
+    await _answer(page, prompt, "cancelled", f"ctx: {ALIAS}")
+
+
+async def _allow(page: Page, prompt: int) -> None:
     ask = await page.sees(
         "the question", lambda shown: shown.reply_to == prompt and "Allow once" in shown.labels
     )
@@ -58,13 +75,6 @@ async def _approve(page: Page) -> None:
     await page.sees(
         "the decision", lambda shown: shown.id == ask.id and shown.text.endswith("allowed once")
     )
-    await _answer(page, prompt, "done", "Open the aquarium", f"ctx: {ALIAS}")
-
-
-async def _cancel(page: Page) -> None:
-    prompt = await page.say("steps 2 every 300ms then hang")
-    await page.press(await _progress(page, prompt, "step 2"), "Cancel")
-    await _answer(page, prompt, "cancelled", f"ctx: {ALIAS}")
 
 
 STEPS: dict[str, Callable[[Page], Awaitable[None]]] = {
@@ -72,6 +82,7 @@ STEPS: dict[str, Callable[[Page], Awaitable[None]]] = {
     "The same on a branch, in a worktree of its own.": _run_on_a_branch,
     "A reply goes on with the conversation, where it was.": _go_on_with_a_reply,
     "An approval: nothing happens before somebody allows it.": _approve,
+    "A tool of an MCP server of yours, asked about in the same way.": _use_a_tool,
     "A cancel: the run ends, and its processes with it.": _cancel,
 }
 

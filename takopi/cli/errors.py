@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TextIO
 
 from takopi.core.errors import ConfigInvalid, TakopiError
 
@@ -13,6 +14,8 @@ DONE = 0
 USER = 1
 ENVIRONMENT = 2
 ABORTED = 4
+
+GREEN, YELLOW, RED = 32, 33, 31
 
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
@@ -63,7 +66,7 @@ def report(error: Exception) -> int:
 
 def tell_error(what: str, way_out: str = "") -> None:
     """One sentence on stderr, and under it the way out."""
-    _say(f"{_red('error:')} {what}")
+    _say(f"{coloured('error:', RED, stream=sys.stderr)} {what}")
     if way_out:
         _say(f"  {way_out}")
 
@@ -81,6 +84,12 @@ def _joined(key: str, what: str) -> str:
     return f"{key}: {what}" if key else what
 
 
-def _red(text: str) -> str:
+def coloured(text: str, colour: int, *, stream: TextIO) -> str:
+    """The text in a colour of the terminal, if there is one and colour is wanted."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if plain or not sys.stderr.isatty() else f"\x1b[31m{text}\x1b[0m"
+    return text if plain or not stream.isatty() else f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

@@ -1,4 +1,4 @@
-"""`takopi init`: registers the folder it is run in as a project."""
+"""`takopi init`: sets takopi up where it is not, and registers the folder it is run in."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from takopi.config.load import find_problems, read_bytes
 from takopi.config.loaded import Names
 from takopi.config.paths import find_home
 from takopi.config.rules import alias_fault, same_alias
+from takopi.config.token import TOKEN
 from takopi.core.errors import Refused, Unfit
 
 if TYPE_CHECKING:
+    from takopi.cli.setup import Setup
     from takopi.projects.checkout import Checkout
 
 WORKTREES_DIR = ".worktrees"
@@ -50,16 +52,108 @@ def init(
     yes: Annotated[
         bool, typer.Option("--yes", help="Overwrite a project of that alias without asking.")
     ] = False,
+    no_project: Annotated[
+        bool, typer.Option("--no-project", help="Leave this folder alone.")
+    ] = False,
+    token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where the bot token is; - is stdin.")
+    ] = None,
+    token_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The variable that the bot token is in.")
+    ] = None,
+    chat_id: Annotated[
+        int | None, typer.Option(metavar="ID", help="The chat, where it is known already.")
+    ] = None,
+    allow: Annotated[
+        list[int] | None,
+        typer.Option(metavar="USER_ID", help="Who may use takopi in a group; once for each."),
+    ] = None,
+    pair: Annotated[
+        bool, typer.Option("--pair", help="Pair a chat by a code, also without a terminal.")
+    ] = False,
+    engine: Annotated[str | None, typer.Option(metavar="NAME", help="The default engine.")] = None,
+    api_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Bot API server other than Telegram's.")
+    ] = None,
+    service: Annotated[
+        bool | None, typer.Option("--service/--no-service", help="Let systemd run takopi, or not.")
+    ] = None,
 ) -> None:
-    """Register the current folder as a project."""
+    """Set takopi up, if it is not, and register the current folder as a project."""
+    from takopi.cli.setup import prepare
+    from takopi.cli.setup_wishes import Wishes
+
+    for given in (alias, token_file, token_env):
+        if given is not None and TOKEN.fullmatch(given):
+            raise Refused(
+                "the token must not stand on the command line, where others can see it",
+                way_out="run `takopi init` and type it, or name a file: --token-file FILE",
+            )
     names = known_names()
     folder = _current_folder()
     if alias is not None and (fault := alias_fault(alias, names)):
         raise Refused(fault, way_out="choose another: takopi init ALIAS")
-    path = find_home(os.environ).config_file
-    edit = open_edit(path, names, environ=os.environ)
+    if alias is not None and no_project:
+        raise Refused("--no-project and an alias contradict each other", way_out="leave one out")
+    wishes = Wishes(
+        token_file=token_file,
+        token_env=token_env,
+        chat_id=chat_id,
+        allow=tuple(allow or ()),
+        pair=pair,
+        engine=engine,
+        api_url=api_url,
+        service=service,
+    )
+    home = find_home(os.environ)
+    lacks_project = alias is None and not no_project
+    setup = prepare(wishes, home, names, lacks_project=lacks_project, by_choice=ENGINES_BY_CHOICE)
+    if setup is not None:
+        setup.connect()
+    registers = not no_project
+    if setup is not None and lacks_project:
+        alias = _choose_alias(setup, folder, names)
+        registers = alias is not None
+    if registers:
+        _register(
+            folder,
+            alias,
+            names,
+            default=default,
+            main=main,
+            no_exclude=no_exclude,
+            yes=yes,
+        )
+    if setup is not None:
+        setup.finish()
+    _say_what_is_missing(read_bytes(home.config_file) or b"", names, path=home.config_file)
+
+
+def _choose_alias(setup: Setup, folder: Path, names: Names) -> str | None:
+    """What a set-up makes of the folder it was started in; None for nothing."""
+    if setup.is_project(folder):
+        return None
+    if _look_at(folder, to_main=False).checkout is None:
+        hint("this is no git repository; `takopi init` in one makes it a project")
+        return None
+    hint("this repository can be a project; - leaves it alone")
+    return _ask_alias(folder, names, none="-")
+
+
+def _register(
+    folder: Path,
+    alias: str | None,
+    names: Names,
+    *,
+    default: bool,
+    main: bool,
+    no_exclude: bool,
+    yes: bool,
+) -> None:
+    edit = open_edit(find_home(os.environ).config_file, names, environ=os.environ)
+    alias = alias or _ask_alias(folder, names)
     if alias is None:
-        alias = _ask_alias(folder, names)
+        return
     survey = _look_at(folder, to_main=main)
     taken = same_alias(alias, as_table(edit.values.get("projects")) or {})
     if taken is not None and not yes:
@@ -82,7 +176,6 @@ def init(
     if survey.checkout is not None and not no_exclude:
         _exclude(survey.checkout, survey.path / WORKTREES_DIR)
     _say_hints(survey, alias, engine=engine)
-    _say_what_is_missing(read_bytes(path) or b"", names, path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +200,14 @@ def suggest_alias(folder: Path, names: Names) -> str:
     return "" if alias_fault(name, names) else name
 
 
-def _ask_alias(folder: Path, names: Names) -> str:
+def _ask_alias(folder: Path, names: Names, *, none: str = "") -> str | None:
+    """The alias that the person types; None for what means that there is to be none."""
     if not on_terminal():
         raise Refused("the project needs an alias", way_out="takopi init ALIAS")
     while True:
         alias = ask("alias of this project", default=suggest_alias(folder, names))
+        if none and alias == none:
+            return None
         fault = alias_fault(alias, names)
         if not fault:
             return alias

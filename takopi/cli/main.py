@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,8 @@ def main() -> None:
         sys.stdout.write(f"takopi {__version__}\n")
         return
     _load_structlog_alone()
-    if (daemon := _plain_run(sys.argv[1:])) is not None:
+    # A shell that completes a command line calls takopi without one.
+    if "_TAKOPI_COMPLETE" not in os.environ and (daemon := _plain_run(sys.argv[1:])) is not None:
         sys.exit(daemon())
     from takopi.cli.app import run
 

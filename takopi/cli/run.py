@@ -31,8 +31,10 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
     from takopi.app.daemon import Launch
     from takopi.engines.catalog import load_catalog
     from takopi.kit import log
+    from takopi.kit.notify import take_notifier
     from takopi.web.token import keep_token
 
+    notifier = take_notifier(os.environ)
     home = find_home(os.environ)
     catalog = load_catalog(home.folder)
     names = Names(engines=catalog.settings_types(), commands=NAMES)
@@ -51,6 +53,7 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
         engine=engine,
         web_token=web_token,
         announce=_announce,
+        notifier=notifier,
     )
 
 

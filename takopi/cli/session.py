@@ -23,11 +23,13 @@ from takopi.config.load import load
 from takopi.config.loaded import Config
 from takopi.config.paths import find_home
 from takopi.config.schema import Oneshot, Sessions
-from takopi.core.errors import Refused
+from takopi.core.errors import PlanInvalid, Refused
 from takopi.turns import demo_planner, journal
 from takopi.turns.actions import Bench
 from takopi.turns.agents import DEFAULT, read_prompt
 from takopi.turns.fences import correct
+from takopi.turns.following import settle
+from takopi.turns.hold import is_held
 from takopi.turns.layout import Turn, find_root, find_turn, read_settings, write_text
 from takopi.turns.machine import Choice, everything
 from takopi.turns.outcome import Done
@@ -40,10 +42,10 @@ from takopi.turns.service import (
     check,
     create_session,
     execute,
+    pending_request,
     plan_turn,
     recover,
     replan,
-    settle,
     skip,
     write_input,
 )
@@ -121,7 +123,7 @@ def resume(message: Message = "", *, yes: Yes = False, session: Named = None) ->
         if code := _carry_on(turn, yes=yes):
             raise typer.Exit(code)
     else:
-        trio.run(_plan, turn, message or _ask_message())
+        trio.run(_plan, turn, message or pending_request(turn) or _ask_message())
 
 
 @app.command("status")
@@ -129,7 +131,9 @@ def status(session: Named = None) -> None:
     """Say where the session stands."""
     turn = settle(find_turn(Path.cwd(), session=session))
     state = "is planned" if turn.has("plan.md") else "waits for a plan"
-    if journal.read_past(turn) is not None:
+    if is_held(turn.session):
+        state = "is being worked on"
+    elif journal.read_past(turn) is not None:
         state = "was interrupted while it was carried out"
     typer.echo(f"{turn.session.name}: turn {turn.id} ({turn.meta().agent}) {state}")
 
@@ -297,12 +301,15 @@ async def _replan(invalid: Invalid) -> int:
     async with _tools() as tools:
         turn = await replan(invalid, ask=tools.ask, rules=tools.rules, environ=os.environ)
     if turn is None:
-        raise Refused(
-            f"{tools.rules.max_replans + 1} plans in a row failed their checks",
+        count = tools.rules.max_replans + 1
+        raise PlanInvalid(
+            f"{count} plans in a row failed their checks"
+            if count > 1
+            else "the plan failed its checks",
             way_out="say it differently: session plan -m …",
         )
     typer.echo(f"turn {turn.id} has a corrected plan: {turn.path('plan.md')}", err=True)
-    return 1
+    return PlanInvalid.exit_code
 
 
 def _tell(turn: Turn, done: tuple[Done, ...]) -> int:

@@ -28,12 +28,17 @@ def confirm(question: str) -> bool:
     return typer.confirm(question, default=False, err=True)
 
 
+def ask_hidden(question: str) -> str:
+    """A line that is not shown while the person types it."""
+    # Typer would ask before it turns the echo off: fast fingers would be seen.
+    return getpass(f"{question}: ").strip()
+
+
 def read_secret(name: str) -> str:
     """A secret from stdin, or typed without being shown. Never from argv, which `ps` shows."""
     if on_terminal():
-        # Typer would ask before it turns the echo off: fast fingers would be seen.
         try:
-            secret = getpass(f"{name} (not shown): ").strip()
+            secret = ask_hidden(f"{name} (not shown)")
         except EOFError:
             secret = ""
     else:

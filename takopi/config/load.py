@@ -16,6 +16,7 @@ from takopi.config.rules import (
     check_aliases,
     check_chats,
     check_engine,
+    check_files,
     check_mcp,
     check_urls,
     check_voice,
@@ -34,8 +35,8 @@ def load(path: Path, names: Names, *, environ: Mapping[str, str], to_run: bool =
     """
     data = read_bytes(path)
     if data is None:
-        missing = Problem("", f"there is no {path}", "run `takopi init` in a project's folder")
-        raise ConfigInvalid((missing,))
+        way_out = "`takopi init` makes it; `takopi demo` needs none"
+        raise ConfigInvalid((Problem("", f"there is no {path}", way_out),))
     problems = mode_problems(path)
     try:
         config = parse(data, names, environ=environ, to_run=to_run)
@@ -97,6 +98,7 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
     check_urls(table, decoder)
     check_mcp(table, aliases, decoder)
     check_voice(table, decoder)
+    check_files(table, decoder)
     projects = {
         alias: project
         for alias, entry in table.projects.items()
@@ -129,6 +131,7 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
         limits=table.limits,
         drafts=table.drafts,
         voice=table.voice,
+        files=table.files,
         sessions=table.sessions,
         engines=engines,
     )

@@ -10,6 +10,7 @@ from takopi.config.limits import Limits
 from takopi.config.schema import (
     Drafts,
     EngineSettings,
+    Files,
     Interview,
     Mcp,
     Oneshot,
@@ -65,6 +66,7 @@ class Config:
     limits: Limits
     drafts: Drafts = field(default_factory=Drafts)
     voice: Voice = field(default_factory=Voice)
+    files: Files = field(default_factory=Files)
     sessions: Sessions = field(default_factory=Sessions)
     engines: Mapping[str, EngineSettings] = field(repr=False)
     web: Web = field(default_factory=Web)

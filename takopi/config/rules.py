@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from takopi.config.decode import Decoder, key_of
@@ -164,6 +164,18 @@ def check_voice(table: ConfigTable, decoder: Decoder) -> None:
     """Voice notes are written down in one way."""
     if table.voice.base_url is not None and table.voice.command:
         decoder.report("voice", "has a base_url and a command", way_out="take one of them out")
+
+
+def check_files(table: ConfigTable, decoder: Decoder) -> None:
+    """Files come into a folder of the project, and not into git's own."""
+    parts = PurePosixPath(table.files.uploads_dir).parts
+    outside = not parts or parts[0] == "/" or ".." in parts or "\0" in table.files.uploads_dir
+    if outside or ".git" in {part.lower() for part in parts}:
+        decoder.report(
+            "files.uploads_dir",
+            "must be a folder inside of the one that is worked in",
+            way_out='use a relative path without .., like ".uploads"',
+        )
 
 
 def resolve_project(

@@ -96,7 +96,7 @@ class Mcp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     servers: dict[str, McpServer] = {}
     max_iterations: Annotated[int, Meta(ge=1, le=100)] = 10
     """Rounds of tool calls in one run before it is stopped."""
-    max_output_bytes: Annotated[int, Meta(ge=1024, le=16 * 1024 * 1024)] = 64 * 1024
+    max_output_bytes: Annotated[int, Meta(ge=1024, le=4 * 1024 * 1024)] = 64 * 1024
     """How much of one result an engine gets to see."""
     start_s: Annotated[float, Meta(gt=0, le=600)] = 30
     """How long a server may take until it has said which tools it has."""
@@ -112,6 +112,8 @@ class Interview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_rounds: Annotated[int, Meta(ge=1, le=5)] = 3
     dir: Text = ".claude/todos"
     """Where briefs go; relative to the folder that is worked in."""
+    on_confirm: Literal["run", "session"] = "run"
+    """What a confirmed plan becomes: one run, or a session whose first turn is planned with it."""
     ttl_s: Annotated[float, Meta(gt=0, le=2592000)] = 86400
 
 
@@ -125,6 +127,27 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_replans: Annotated[int, Meta(ge=0, le=10)] = 3
     research_command: tuple[str, ...] = ()
     """A program that answers a question, which comes as its last argument."""
+
+
+class Files(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[files]` table: files that people send, and fetch with /file get."""
+
+    enabled: bool = False
+    uploads_dir: Text = ".uploads"
+    """Where files come into; relative to the folder that is worked in, and never outside of it."""
+    deny: tuple[Text, ...] = (
+        ".git",
+        ".env",
+        ".env.*",
+        ".envrc",
+        ".netrc",
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        "*.pem",
+        "*.key",
+    )
+    """Patterns of paths that are neither fetched nor written, after symlinks."""
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -154,5 +177,6 @@ class ConfigTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mcp: Mcp = Mcp()
     drafts: Drafts = Drafts()
     voice: Voice = Voice()
+    files: Files = Files()
     sessions: Sessions = Sessions()
     limits: Limits = Limits()

@@ -2,7 +2,8 @@
 
     TakopiError                 what went wrong, and the way out
     ├── Refused                 a person asked for what cannot be done: tell them (exit 1)
-    │   └── RefusedByModel      a model will not answer this, however often it is asked
+    │   ├── RefusedByModel      a model will not answer this, however often it is asked
+    │   └── PlanInvalid         a plan failed its checks, and nothing of it was done (exit 3)
     ├── Unfit                   this machine lacks something: say what mends it (exit 2)
     │   ├── CannotStart         a program could not be started
     │   └── NotConfigured       no model can be asked: name the key or the command that mends it
@@ -45,6 +46,12 @@ class Refused(TakopiError):
 
 class RefusedByModel(Refused):
     """A model, or the API before it, will not answer this question."""
+
+
+class PlanInvalid(Refused):
+    """A plan failed its checks: nothing of it was done."""
+
+    exit_code = 3
 
 
 class Unfit(TakopiError):

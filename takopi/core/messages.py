@@ -36,7 +36,8 @@ class IncomingMessage:
 
     `raw` is the transport's own dictionary and stays None outside the transport. `to_bot` says
     that it speaks to the bot, by its name or as a reply; in a private chat it always does.
-    `album` is the same for messages that were sent as one.
+    `album` is the same for messages that were sent as one. `joined` are the numbers of further
+    messages that this one stands for.
     """
 
     transport: str
@@ -52,10 +53,11 @@ class IncomingMessage:
     update_id: int | None = None
     quote: str | None = None
     voice: Voice | None = None
-    document: Document | None = None
+    documents: tuple[Document, ...] = ()
     sent_ms: int | None = None
     to_bot: bool = True
     album: str | None = None
+    joined: tuple[int, ...] = ()
 
     @property
     def ref(self) -> MessageRef:
@@ -103,7 +105,11 @@ Incoming: TypeAlias = IncomingMessage | Edited | Press
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Something that came in and is in the inbox: it is handled at most once."""
+    """Something that came in and is in the inbox: it is handled at most once.
+
+    `parts` came after it and belong to it: what a chat has split into several messages.
+    """
 
     inbox_id: InboxId
     what: Incoming
+    parts: tuple[Arrival, ...] = ()

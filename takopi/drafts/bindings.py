@@ -12,11 +12,10 @@ import trio
 from takopi.core.errors import StoreFailed
 from takopi.core.ids import Scope
 from takopi.core.outgoing import Outgoing
-from takopi.drafts.face import Faces
+from takopi.drafts.face import Faces, clear
 from takopi.drafts.ports import Ports
 from takopi.drafts.tmux import Target, Window, WindowGone, read_target
 from takopi.present.cards import notice
-from takopi.store import drafts as rows
 from takopi.store import scopes
 from takopi.store.drafts import Draft
 
@@ -130,4 +129,4 @@ def bind(conn: sqlite3.Connection, scope: Scope, target: Target) -> None:
 
 def _unbind(conn: sqlite3.Connection, scope: Scope) -> Draft | None:
     scopes.put(conn, scope, replace(scopes.get(conn, scope), target=None, drafting=False))
-    return rows.clear(conn, scope)
+    return clear(conn, scope)

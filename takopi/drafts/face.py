@@ -1,4 +1,8 @@
-"""The one card of each draft: sent once, edited in place, and sent anew where it was deleted."""
+"""The one card of each draft: sent once, edited in place, and sent anew where it was deleted.
+
+It goes out through the store's outbox, so that the store knows which message it became as soon as
+anybody does, and gets its buttons after that: nothing can be pressed but on the card in the store.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ from takopi.drafts.machine import State
 from takopi.drafts.ports import Ports
 from takopi.drafts.tmux import read_target
 from takopi.drafts.view import RESET, draft_card
+from takopi.kit.clock import now_ms
 from takopi.kit.supervise import Backoff
 from takopi.present.cards import notice
 from takopi.store import drafts as rows
-from takopi.store import scopes
+from takopi.store import outbox, scopes
 from takopi.store.drafts import Draft, DraftId
 
 KNOWN = 1000
@@ -73,6 +78,14 @@ class Faces:
         else:
             self._ports.transport(draft.scope).edit(ref, card)
 
+    async def arrived(self, ref: MessageRef) -> None:
+        """A card has become this message; one that came too late goes again."""
+        scope = await self._ports.db.read(lambda conn: rows.scope_of_card(conn, ref))
+        if scope is not None:
+            self.touch(scope)
+        else:
+            self._ports.transport(Scope(ref.transport, ref.chat_id)).delete(ref)
+
     async def lost(self, ref: MessageRef) -> None:
         """Somebody has deleted a message: where it was a card, there will be another."""
 
@@ -80,7 +93,7 @@ class Faces:
             scope = rows.scope_of_card(conn, ref)
             draft = None if scope is None else rows.find(conn, scope)
             if draft is not None:
-                rows.set_card(conn, draft.id, None)
+                rows.lose_card(conn, draft.id)
             return scope
 
         scope = await self._ports.db.write(change)
@@ -107,6 +120,8 @@ class Faces:
                     log.info("draft.not_shown", why=error.what)
                     await trio.sleep(backoff.pause_s())
                     shown.dirty = True
+                except Exception:  # a card must not end the runs
+                    log.exception("draft.not_shown")
         finally:
             del self._showing[scope]
 
@@ -124,9 +139,19 @@ class Faces:
         if (ref := card_ref(draft)) is not None:
             transport.edit(ref, card)
             return
-        ref = await transport.send(scope, Outgoing(card))
-        if not await ports.db.write(lambda conn: rows.set_card(conn, draft.id, ref.message_id)):
-            transport.delete(ref)
+        bare = Outgoing(Card(card.text))
+        if await ports.db.write(lambda conn: self._put(conn, draft, bare)):
+            transport.wake(scope.chat)
+
+    def _put(self, conn: sqlite3.Connection, draft: Draft, message: Outgoing) -> bool:
+        now = rows.find(conn, draft.scope)
+        if now is None or now.id != draft.id or now.card_id is not None:
+            return False
+        if outbox.is_open(conn, now.card_key):
+            # It is on its way: once it has arrived, it is shown what has changed since.
+            return False
+        self._ports.put(conn, draft.scope, message, key=rows.next_card(conn, draft.id))
+        return True
 
     async def _place(self, draft: Draft) -> str:
         try:
@@ -141,6 +166,23 @@ def card_ref(draft: Draft) -> MessageRef | None:
     if draft.card_id is None:
         return None
     return MessageRef(draft.scope.transport, draft.scope.chat_id, draft.card_id)
+
+
+def end(conn: sqlite3.Connection, draft: Draft) -> Draft:
+    """The draft is over; returns it as it was last, with the card that it had."""
+    scope = rows.scope_of(conn, draft.id)
+    last = (None if scope is None else rows.find(conn, scope)) or draft
+    rows.end(conn, draft.id)
+    outbox.close_question(conn, last.card_key, now_ms=now_ms())
+    return last
+
+
+def clear(conn: sqlite3.Connection, scope: Scope) -> Draft | None:
+    """Nothing is left of the draft of the scope and of what waits there; returns what it was."""
+    draft = rows.clear(conn, scope)
+    if draft is not None:
+        outbox.close_question(conn, draft.card_key, now_ms=now_ms())
+    return draft
 
 
 def _look(conn: sqlite3.Connection, scope: Scope) -> tuple[State | None, str]:

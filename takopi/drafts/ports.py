@@ -35,18 +35,33 @@ class Start(Protocol):
         ...
 
 
+class Put(Protocol):
+    """Lets a message wait in the store's outbox."""
+
+    def __call__(
+        self,
+        conn: sqlite3.Connection,
+        scope: Scope,
+        message: Outgoing,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Put it there, with whatever else this transaction does, once under each key."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The parts of the daemon that drafts use.
 
-    `put` lets a message wait in the store's outbox. `split` parts an input into its directives
+    `split` parts an input into its directives
     and the rest, `place` says where a draft with such directives would go: both refuse what
     cannot be had. `hear` writes a voice note down, under a deadline of its own.
     """
 
     db: Database
     transport: Callable[[Scope], Transport]
-    put: Callable[[sqlite3.Connection, Scope, Outgoing], None]
+    put: Put
     master: Master
     tmux: Tmux
     hear: Callable[[Scope, Voice], Awaitable[str]]

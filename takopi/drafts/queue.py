@@ -18,7 +18,7 @@ from takopi.core.errors import Refused, StoreFailed, TakopiError, UnusableAnswer
 from takopi.core.ids import Scope
 from takopi.core.messages import Voice
 from takopi.core.outgoing import Outgoing
-from takopi.drafts.face import Faces, card_ref
+from takopi.drafts.face import Faces, card_ref, end
 from takopi.drafts.machine import MAX_TEXT_CHARS, State, appended, reverted, with_version
 from takopi.drafts.ports import Ports
 from takopi.drafts.tmux import Target, WindowGone, read_target
@@ -176,23 +176,31 @@ class Queues:
     async def _revert(self, draft: Draft, job: Job) -> None:
         earlier = reverted(draft)
 
-        def change(conn: sqlite3.Connection) -> bool:
+        def change(conn: sqlite3.Connection) -> Draft | None:
             if not rows.drop_job(conn, job.id):
-                return False
+                return None
             if earlier is None:
-                rows.end(conn, draft.id)
-            else:
-                rows.save(conn, earlier)
-            return True
+                return end(conn, draft)
+            rows.save(conn, earlier)
+            return None
 
-        done = await self._ports.db.write(change)
-        if done and earlier is None:
-            self._faces.delete(draft)
+        ended = await self._ports.db.write(change)
+        if ended is not None:
+            self._faces.delete(ended)
         self._faces.touch(draft.scope)
 
     async def _run(self, draft: Draft, job: Job) -> None:
         choices = await self._ports.db.read(lambda conn: scopes.get(conn, draft.scope))
         target = read_target(choices.target)
+        sent = draft
+
+        def finish(conn: sqlite3.Connection) -> bool:
+            nonlocal sent
+            if not rows.drop_job(conn, job.id):
+                return False
+            sent = end(conn, draft)
+            return True
+
         try:
             if not draft.versions:
                 said = None
@@ -203,10 +211,10 @@ class Queues:
                     draft.words or "",
                     prompt=draft.text,
                     card=card_ref(draft),
-                    also=lambda conn: _finish(conn, draft, job),
+                    also=finish,
                 )
             else:
-                said = await self._type_in(draft, job, target)
+                said = await self._type_in(draft, job, target=target, finish=finish)
         except StoreFailed:
             raise
         except WindowGone:
@@ -218,16 +226,23 @@ class Queues:
             return
         if said is not None:
             max_units = self._ports.transport(draft.scope).max_units
-            self._faces.leave(draft, sent_card(draft, said, max_units=max_units))
+            self._faces.leave(sent, sent_card(sent, said, max_units=max_units))
         self._faces.touch(draft.scope)
 
-    async def _type_in(self, draft: Draft, job: Job, target: Target) -> str | None:
+    async def _type_in(
+        self,
+        draft: Draft,
+        job: Job,
+        *,
+        target: Target,
+        finish: Callable[[sqlite3.Connection], bool],
+    ) -> str | None:
         if job.state == "sending":
             raise Refused(UNCERTAIN.format(label=target.label))
         if not await self._ports.db.write(lambda conn: rows.set_state(conn, job.id, "sending")):
             return None
         await self._ports.tmux.type_in(target, draft.text)
-        if not await self._ports.db.write(lambda conn: _finish(conn, draft, job)):
+        if not await self._ports.db.write(finish):
             return None
         return f"Sent to the tmux window {target.label}"
 
@@ -241,19 +256,17 @@ class Queues:
         scope = draft.scope
         message = Outgoing(refusal(error), reply_to=job.new.message_id or draft.card_id)
 
-        def change(conn: sqlite3.Connection) -> bool:
+        def change(conn: sqlite3.Connection) -> Draft | None:
             if not rows.drop_job(conn, job.id):
-                return False
+                return None
             self._ports.put(conn, scope, message)
             is_over = not draft.versions and not rows.jobs(conn, scope)
-            if is_over:
-                rows.end(conn, draft.id)
-            return is_over
+            return end(conn, draft) if is_over else None
 
-        is_over = await self._ports.db.write(change)
+        ended = await self._ports.db.write(change)
         self._ports.transport(scope).wake(scope.chat)
-        if is_over:
-            self._faces.delete(draft)
+        if ended is not None:
+            self._faces.delete(ended)
         self._faces.touch(scope)
 
 
@@ -262,11 +275,3 @@ def _next(conn: sqlite3.Connection, scope: Scope) -> State | None:
     if not jobs or jobs[0].state == "failed":
         return None
     return State(rows.open_draft(conn, scope), jobs)
-
-
-def _finish(conn: sqlite3.Connection, draft: Draft, job: Job) -> bool:
-    """The draft is sent; False if it was taken back before."""
-    if not rows.drop_job(conn, job.id):
-        return False
-    rows.end(conn, draft.id)
-    return True

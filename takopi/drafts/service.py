@@ -13,7 +13,7 @@ from takopi.core.errors import Refused
 from takopi.core.ids import InboxId, Scope
 from takopi.core.messages import IncomingMessage, Press
 from takopi.drafts.bindings import Bindings
-from takopi.drafts.face import Faces, card_ref
+from takopi.drafts.face import Faces, card_ref, clear
 from takopi.drafts.machine import DraftPress, State, Verdict, judge
 from takopi.drafts.ports import Ports
 from takopi.drafts.queue import Queues
@@ -32,6 +32,7 @@ class Drafts:
     """All drafts of this process. Their tasks live in `nursery`."""
 
     def __init__(self, nursery: trio.Nursery, ports: Ports) -> None:
+        self._nursery = nursery
         self._ports = ports
         self.faces = Faces(nursery, ports)
         self.bindings = Bindings(nursery, ports, self.faces, stop=self._stop)
@@ -42,6 +43,9 @@ class Drafts:
         busy, bound = await self._ports.db.read(
             lambda conn: (rows.busy_scopes(conn), scopes.targets(conn))
         )
+        if self._nursery.cancel_scope.cancel_called:
+            # takopi is stopping, and a chat has moved: the next start goes on.
+            return
         for scope in busy:
             self._queues.kick(scope)
             self.faces.touch(scope)
@@ -103,7 +107,7 @@ class Drafts:
         def change(conn: sqlite3.Connection) -> Draft | None:
             draft = rows.find(conn, scope)
             if draft is not None:
-                rows.set_card(conn, draft.id, None)
+                rows.lose_card(conn, draft.id)
             return draft
 
         draft = await self._ports.db.write(change)
@@ -116,7 +120,7 @@ class Drafts:
 
     async def forget(self, scope: Scope) -> None:
         """The scope is no longer there: nothing of its draft stays."""
-        await self._ports.db.write(lambda conn: rows.clear(conn, scope))
+        await self._ports.db.write(lambda conn: clear(conn, scope))
         self._queues.stop(scope)
         self.bindings.let_go(scope)
 
@@ -158,15 +162,17 @@ def _decide(
     if scope is None or scope.chat != press.scope.chat:
         return "outdated", None
     draft = rows.find(conn, scope)
-    state = None if draft is None else State(draft, rows.jobs(conn, scope))
+    if draft is None or card_ref(draft) != press.ref:
+        return "outdated", draft
+    state = State(draft, rows.jobs(conn, scope))
     verdict = judge(state, what)
-    if verdict == "yes" and state is not None:
+    if verdict == "yes":
         head = state.failed
         match what.what:
             case "run" | "revert":
                 rows.add_job(conn, scope, NewJob(what.what, step=what.step))
             case "reset":
-                rows.clear(conn, scope)
+                clear(conn, scope)
             case "retry" | "append" if head is not None:
                 new_state = "waiting" if what.what == "retry" else "append"
                 rows.set_state(conn, head.id, new_state)

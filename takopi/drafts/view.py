@@ -63,7 +63,8 @@ def trim_middle(text: str, max_units: int) -> str:
 
 
 def _shown(text: str, max_units: int) -> Text:
-    return pre(trim_middle(text.expandtabs(4), max_units)) if text else EMPTY
+    # It is prose: the page breaks its lines where it knows that.
+    return pre(trim_middle(text.expandtabs(4), max_units), "markdown") if text else EMPTY
 
 
 def _note(state: State) -> Text:

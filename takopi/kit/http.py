@@ -7,7 +7,7 @@ may carry a token; so what leaves this module names the kind of failure and noth
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +25,10 @@ FAULTS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
 """Everything that httpx2 raises for a request that brought no whole reply."""
 
 BareClient: TypeAlias = httpx2.AsyncClient
+
+
+class UnfitReply(httpx2.StreamError):
+    """A reply that is not read to its end: it is too long, or does not show how long it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +82,65 @@ async def open_http(
 
 
 @asynccontextmanager
-async def open_client(*, max_connections: int = 20) -> AsyncGenerator[BareClient, None]:
-    """The client underneath, for a library that wants to be handed one."""
+async def open_client(
+    *, max_connections: int = 20, max_reply_bytes: int | None = None
+) -> AsyncGenerator[BareClient, None]:
+    """The client underneath, for a library that wants to be handed one.
+
+    With `max_reply_bytes`, reading a longer reply raises `UnfitReply`. Streams of events may go on
+    for ever: how long one event may be is up to their reader.
+    """
     # Reading the certificates takes tens of milliseconds, and is not done in the loop.
     tls = await trio.to_thread.run_sync(_trusted)
+    bound = None if max_reply_bytes is None else _Bound(max_reply_bytes)
     async with httpx2.AsyncClient(
         timeout=None,
         verify=tls,
         follow_redirects=False,
+        headers=None if bound is None else {"accept-encoding": "identity"},
+        event_hooks=None if bound is None else {"response": [bound.put_on]},
         limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=60),
     ) as client:
         yield client
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    max_bytes: int
+
+    async def put_on(self, response: httpx2.Response) -> None:
+        """Let the reply be read through the bound; nothing of it has been read yet."""
+        kind = response.headers.get("content-type", "").lower()
+        max_bytes = None if kind.startswith("text/event-stream") else self.max_bytes
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        response.stream = _BoundedStream(response.stream, max_bytes, encoding=encoding)
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: object, max_bytes: int | None, *, encoding: str) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # ruff: ignore[assert] of an AsyncClient
+        self._stream = stream
+        self._max_bytes = max_bytes
+        self._encoding = encoding
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._encoding != "identity":
+            # A few bytes may become any number of them.
+            raise UnfitReply(f"the reply is compressed ({self._encoding}), which was not asked for")
+        size = 0
+        pieces = aiter(self._stream)
+        try:
+            async for piece in pieces:
+                size += len(piece)
+                if self._max_bytes is not None and size > self._max_bytes:
+                    raise UnfitReply(f"the reply has more than {self._max_bytes} bytes")
+                yield piece
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                await pieces.aclose()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 @cache

@@ -1,7 +1,8 @@
 """Finds the tool calls in what an engine says, and what it says besides.
 
 A call is JSON `{"tool_calls": [{"name": …, "arguments": {…}}]}`: the whole answer, all of a fence,
-or an object that begins a line. Anything else, however alike, is text.
+or an object that begins a line. What begins there as one and cannot be read is a call that fails;
+anything else, however alike, is text.
 """
 
 from __future__ import annotations
@@ -18,8 +19,15 @@ KEY = '"tool_calls"'
 MAX_CALLS = 20
 """How many calls of one answer are looked at; the rest are refused, one by one."""
 
+UNREADABLE = MCPToolCall("", None)
+"""Stands for what was meant to be calls."""
+
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)")
-_BARE = re.compile(r"^[ \t]*(?=\{\s*" + KEY + r"\s*:)", re.MULTILINE)
+_OPENING = r"(?=\{\s*" + KEY + r"\s*:)"
+_BARE = re.compile(rf"^[ \t]*{_OPENING}", re.MULTILINE)
+_NEXT = re.compile(rf"\s*{_OPENING}")
+_CUT = re.compile(f"(?:{'|'.join(re.escape(KEY[:size]) for size in range(2, len(KEY)))})…?$")
+_BLANKS = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ def text_around(response: str) -> str:
 
 
 def mentions_calls(text: str) -> bool:
-    """Whether a text, which may have been cut anywhere, may hold calls."""
-    return KEY in text
+    """Whether a text, whose end may have been cut off, may hold calls."""
+    return KEY in text or _CUT.search(text) is not None
 
 
 def _find(response: str) -> list[Found]:
@@ -58,11 +66,14 @@ def _find(response: str) -> list[Found]:
     whole = _read(response)
     if whole is not None:
         return [Found(0, len(response), whole)]
+    # From here on, what begins as calls is either calls or broken.
     found: list[Found] = []
     bare_from = 0
     for start, end, body in _fences(response):
         found += _find_bare(response, bare_from, start)
         calls = _read(body)
+        if calls is None and _NEXT.match(body):
+            calls = (UNREADABLE,)
         if calls is not None:
             found.append(Found(start, end, calls))
         bare_from = end
@@ -90,18 +101,14 @@ def _fences(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _find_bare(text: str, start: int, end: int) -> list[Found]:
     found: list[Found] = []
-    at = start
-    for match in _BARE.finditer(text, start, end):
-        if match.start() < at:
-            continue
-        try:
-            value, stop = _DECODER.raw_decode(text, match.end())
-        except (ValueError, RecursionError):
-            continue
-        calls = _calls(value)
-        if calls is not None and stop <= end:
-            found.append(Found(match.start(), stop, calls))
-            at = stop
+    match = _BARE.search(text, start, end)
+    while match:
+        calls, stop = _read_on(text, match.end())
+        if stop == match.end() or stop > end:
+            # Where it should have ended nobody knows.
+            return [*found, Found(match.start(), end, (UNREADABLE,))]
+        found.append(Found(match.start(), stop, tuple(calls)))
+        match = _NEXT.match(text, stop, end) or _BARE.search(text, stop, end)
     return found
 
 
@@ -115,13 +122,27 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 def _read(text: str) -> tuple[MCPToolCall, ...] | None:
     """The calls that a text is, if it is nothing else."""
     stripped = text.strip()
-    if not stripped.startswith("{"):
-        return None
-    try:
-        value, end = _DECODER.raw_decode(stripped)
-    except (ValueError, RecursionError):
-        return None
-    return _calls(value) if end == len(stripped) else None
+    calls, end = _read_on(stripped, 0)
+    return tuple(calls) if end and end == len(stripped) else None
+
+
+def _read_on(text: str, at: int) -> tuple[list[MCPToolCall], int]:
+    """The calls of all objects in a row from there on, and where the last of them ends."""
+    calls: list[MCPToolCall] = []
+    end = at
+    while text.startswith("{", at):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        more = _calls(value)
+        if more is None:
+            break
+        calls += more
+        end = at
+        blanks = _BLANKS.match(text, at)
+        at = blanks.end() if blanks else at
+    return calls, end
 
 
 def _calls(value: object) -> tuple[MCPToolCall, ...] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,26 +30,52 @@ from takopi.mcp.content import as_text
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-MAX_MESSAGE_BYTES = 128 * 1024 * 1024
-"""The longest message that is read; a longer one ends the connection."""
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+"""The longest message that is read, whichever way it comes; the call that it answers fails."""
 
 IN_LOOP_BYTES = 1024 * 1024
 """A longer message is decoded in a thread."""
 
 MAX_PAGES = 100
 MAX_TOOLS = 500
+MAX_TOOLS_BYTES = 1024 * 1024
+"""How long the descriptions and schemas of all tools may be: they are part of every prompt."""
+
+TOO_LONG = f"its reply has more than {MAX_MESSAGE_BYTES} bytes"
 
 _GONE = {mcp_types.CONNECTION_CLOSED, mcp_types.INVALID_REQUEST}
+
+
+@dataclass(slots=True)
+class Loss:
+    """Whether a server is known to be no longer there, and why, where that is known."""
+
+    event: trio.Event = field(default_factory=trio.Event)
+    why: str = ""
+
+    def happen(self, why: str = "") -> None:
+        """Let it be so; the first reason is the one that stays."""
+        self.why = self.why or why
+        self.event.set()
 
 
 class Connection:
     """One server that has said which tools it has; they can be called from any task."""
 
-    def __init__(self, client: Client, tools: tuple[MCPTool, ...], lost: trio.Event) -> None:
+    def __init__(self, client: Client, tools: tuple[MCPTool, ...], loss: Loss) -> None:
         self.tools = tools
-        self.lost = lost
-        """Set once the server is known to be no longer there."""
         self._client = client
+        self._loss = loss
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server is known to be no longer there."""
+        return self._loss.event.is_set()
+
+    async def wait_lost(self) -> str:
+        """Wait until it is, and say why, where that is known."""
+        await self._loss.event.wait()
+        return self._loss.why
 
     async def call(self, tool: str, arguments: dict[str, Any], *, max_bytes: int) -> str:
         """What the tool returns, as text; `Refused` is its own error, `Unreachable` no answer."""
@@ -56,10 +83,10 @@ class Connection:
             result = await self._client.call_tool(tool, arguments)
         except MCPError as error:
             if error.code in _GONE:
-                self.lost.set()
-                raise Unreachable(f"the server is gone: {error.message}", maybe_applied=True) from (
-                    error
-                )
+                self._loss.happen(error.message)
+                raise Unreachable(
+                    f"the server is gone: {self._loss.why}", maybe_applied=True
+                ) from error
             raise Refused(error.message) from error
         except RuntimeError as error:  # what the SDK raises for a result that breaks its own schema
             raise Refused(str(error)) from error
@@ -74,10 +101,10 @@ async def connect_stdio(
     keeper: Keeper, command: Command, *, name: str, grace_s: float
 ) -> AsyncGenerator[Connection, None]:
     """A server that is a program: it ends with the block, with everything that it started."""
-    lost = trio.Event()
+    loss = Loss()
     async with (
         keeper.child(command, grace_s=grace_s) as child,
-        _connected(name, _stdio(child, lost), lost) as connection,
+        _connected(name, _stdio(child, loss), loss) as connection,
     ):
         yield connection
 
@@ -85,32 +112,34 @@ async def connect_stdio(
 @asynccontextmanager
 async def connect_http(url: str, *, name: str) -> AsyncGenerator[Connection, None]:
     """A server at an address."""
-    async with open_client() as http:
+    async with open_client(max_reply_bytes=MAX_MESSAGE_BYTES) as http:
         transport = streamable_http_client(
             url, http_client=http, max_sse_event_size=MAX_MESSAGE_BYTES
         )
-        async with _connected(name, transport, trio.Event()) as connection:
+        async with _connected(name, transport, Loss()) as connection:
             yield connection
 
 
 @asynccontextmanager
 async def _connected(
-    name: str, transport: AbstractAsyncContextManager[TransportStreams], lost: trio.Event
+    name: str, transport: AbstractAsyncContextManager[TransportStreams], loss: Loss
 ) -> AsyncGenerator[Connection, None]:
     # Our own deadlines end a call, and nothing is cached beyond the connection.
     async with Client(transport, read_timeout_seconds=math.inf, cache=None) as client:
-        yield Connection(client, await _list_tools(client, name), lost)
+        yield Connection(client, await _list_tools(client, name), loss)
 
 
 async def _list_tools(client: Client, name: str) -> tuple[MCPTool, ...]:
     tools: list[MCPTool] = []
+    size = 0
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        tools += [
-            MCPTool(f"{name}__{tool.name}", tool.description or "", tool.input_schema)
-            for tool in page.tools
-        ]
+        for tool in page.tools:
+            tools.append(MCPTool(f"{name}__{tool.name}", tool.description or "", tool.input_schema))
+            size += len(tool.model_dump_json())
+        if size > MAX_TOOLS_BYTES:
+            raise Refused(f"its tools have more than {MAX_TOOLS_BYTES} bytes")
         cursor = page.next_cursor
         if cursor is None or len(tools) > MAX_TOOLS:
             break
@@ -118,12 +147,12 @@ async def _list_tools(client: Client, name: str) -> tuple[MCPTool, ...]:
 
 
 @asynccontextmanager
-async def _stdio(child: Child, lost: trio.Event) -> AsyncGenerator[TransportStreams, None]:
-    """The child's lines as the SDK's messages; `lost` is set when there will be no more."""
+async def _stdio(child: Child, loss: Loss) -> AsyncGenerator[TransportStreams, None]:
+    """The child's lines as the SDK's messages; the loss happens when there will be no more."""
     to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     async with to_session, incoming, outgoing, from_session, trio.open_nursery() as nursery:
-        nursery.start_soon(_read, child, to_session, lost)
+        nursery.start_soon(_read, child, to_session, loss)
         nursery.start_soon(_write, child, from_session)
         nursery.start_soon(_drain, child)
         try:
@@ -135,7 +164,7 @@ async def _stdio(child: Child, lost: trio.Event) -> AsyncGenerator[TransportStre
 async def _read(
     child: Child,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    lost: trio.Event,
+    loss: Loss,
 ) -> None:
     lines = LineReader(child.stdout, max_bytes=MAX_MESSAGE_BYTES)
     async with to_session:
@@ -143,12 +172,14 @@ async def _read(
             while batch := await lines.receive():
                 for line in batch:
                     if isinstance(line, Oversize):
-                        return  # its request would never be answered: the connection is over
+                        # Nobody can tell which call it answers: the connection is over.
+                        loss.happen(TOO_LONG)
+                        return
                     await to_session.send(await _decode(line))
         except (trio.BrokenResourceError, trio.ClosedResourceError, anyio.BrokenResourceError):
             return
         finally:
-            lost.set()
+            loss.happen()
 
 
 async def _decode(line: bytes) -> SessionMessage | Exception:

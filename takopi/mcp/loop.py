@@ -22,6 +22,7 @@ from takopi.mcp.calls import MAX_CALLS, mentions_calls, parse_tool_calls, text_a
 MAX_ITERATIONS = 10
 CALL_S = 120.0
 NO_THREAD = "It wanted to use tools, but keeps no conversation that their results could go back to."
+NO_CALL = "this is no call: it needs a name and arguments, in valid JSON"
 ALL_FAILED = "It stopped because its tool calls failed."
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.mcp")
@@ -122,6 +123,8 @@ class CLIMCPResponseHandler:
         return result
 
     async def _attempt(self, call: MCPToolCall) -> MCPToolResult:
+        if not call.name:
+            return _failed(call, NO_CALL)
         tool = next((tool for tool in self.tools if tool.name == call.name), None)
         if tool is None:
             return _failed(call, "there is no tool of this name; names must be exact")

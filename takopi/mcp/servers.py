@@ -71,7 +71,7 @@ class Server:
         """Its connection, which is made if there is none; the caller sets the deadline."""
         while True:
             connection = self._connection
-            if connection is not None and not connection.lost.is_set():
+            if connection is not None and not connection.is_lost:
                 return connection
             pause_s = self._retry_at - trio.current_time()
             if connection is None and pause_s > PATIENCE_S:
@@ -93,8 +93,8 @@ class Server:
                 await self._wanted.wait()
                 began = trio.current_time()
                 try:
-                    await self._hold(start_s)
-                    self.problem = "the server ended"
+                    why = await self._hold(start_s)
+                    self.problem = f"the server is gone: {why}" if why else "the server ended"
                 except TakopiError as error:
                     self.problem = error.what
                 except BaseExceptionGroup as group:
@@ -117,17 +117,22 @@ class Server:
                 self._settle()
                 await trio.sleep(pause_s)
 
-    async def _hold(self, start_s: float) -> None:
-        with trio.move_on_after(start_s) as starting:
+    async def _hold(self, start_s: float) -> str:
+        """Connect, and stay connected until the server is gone; why, where that is known."""
+        why: str | None = None
+        with trio.move_on_after(start_s) as deadline:
             async with await self._open() as connection:
-                starting.deadline = float("inf")
+                deadline.deadline = float("inf")
                 self._connection = connection
                 self.problem = ""
                 log.info("server.connected", server=self.name, tools=len(connection.tools))
                 self._settle()
-                await connection.lost.wait()
-        if starting.cancelled_caught:
+                why = await connection.wait_lost()
+                # Over HTTP it is told that the session is over, and may not answer that either.
+                deadline.deadline = trio.current_time() + self._around.grace_s
+        if why is None:
             raise Unreachable(f"it did not start within {start_s:g} s", maybe_applied=False)
+        return why
 
     def _settle(self) -> None:
         """Let those who wait look again."""

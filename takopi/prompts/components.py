@@ -169,4 +169,5 @@ def _show_result(result: MCPToolResult) -> str:
     # The name is what the engine wrote, and may be anything.
     printable = "".join(char if char.isprintable() else " " for char in result.name)
     name = " ".join(printable.split())[:NAME_CHARS].replace("`", "'")
-    return f"`{name}` {'succeeded' if result.success else 'failed'}:\n\n{fence(result.output)}"
+    shown = f"`{name}`" if name else "A call without a name"
+    return f"{shown} {'succeeded' if result.success else 'failed'}:\n\n{fence(result.output)}"

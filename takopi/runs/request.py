@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import trio
 
 from takopi.core.errors import Refused
-from takopi.core.ids import EngineId, InboxId, ResumeToken, RunId
+from takopi.core.ids import EngineId, InboxId, MessageRef, ResumeToken, RunId
 from takopi.core.messages import IncomingMessage
 from takopi.core.outgoing import Outgoing
+from takopi.files.prompt import reworded
 from takopi.kit.clock import now_ms
 from takopi.routing.facts import Facts, named_threads, reply_ref
 from takopi.routing.resolve import Resolved, resolve
@@ -28,6 +31,10 @@ FACE_S = 2.0
 FALLBACKS = ("claude", "codex", "opencode", "pi", "demo")
 
 
+Amend: TypeAlias = Callable[[Resolved], Awaitable[Resolved]]
+"""Adds to what a message asks for, once it is known what that is."""
+
+
 class Requests:
     """The door to the schedule."""
 
@@ -36,14 +43,19 @@ class Requests:
         self._schedule = schedule
         self._recent: dict[int, deque[float]] = {}
 
-    async def from_message(self, message: IncomingMessage, inbox_id: InboxId) -> None:
+    async def from_message(
+        self, message: IncomingMessage, inbox_id: InboxId, *, amend: Amend | None = None
+    ) -> None:
         """Start what the message asks for, once; a message that was taken starts nothing.
 
-        `Refused` says why it cannot be had; the message is not taken then.
+        `amend` may add to what it asks for, and take its time. `Refused` says why it cannot be
+        had; the message is not taken then.
         """
         self._check_pace(message.sender_id)
         resolved = await self.resolve(message)
         self._check_room(resolved.thread, resolved.waits_for)
+        if amend is not None:
+            resolved = await amend(resolved)
         new = NewRun(
             scope=message.scope,
             prompt=resolved.prompt,
@@ -56,7 +68,7 @@ class Requests:
             inbox_id=inbox_id,
             sender_id=message.sender_id,
         )
-        run = await self._shop.db.write(lambda conn: _take(conn, new, inbox_id))
+        run = await self._shop.db.write(lambda conn: _take(conn, new, inbox_id, message.joined))
         if run is not None:
             self._schedule.submit(
                 run,
@@ -112,6 +124,8 @@ class Requests:
         if live is None or live.stage != "queued" or live.run.prompt_ref != message.ref:
             return False
         prompt = (await self.resolve(message)).prompt
+        if message.documents:
+            prompt = reworded(live.run.prompt, prompt)
         replaced = await self._shop.db.write(lambda conn: ledger.set_prompt(conn, live.id, prompt))
         if replaced:
             live.run = replace(live.run, prompt=prompt)
@@ -174,18 +188,22 @@ def _read_facts(
     )
 
 
-def _take(conn: sqlite3.Connection, new: NewRun, inbox_id: InboxId) -> Run | None:
+def _take(
+    conn: sqlite3.Connection, new: NewRun, inbox_id: InboxId, joined: tuple[int, ...]
+) -> Run | None:
     """The message is taken, its run is queued and it is settled: all of it or nothing."""
     found = inbox.find(conn, inbox_id)
-    if found is not None and found.state == "new":
-        inbox.take(conn, inbox_id)
-        run = ledger.add(conn, new, now_ms=now_ms())
+    # What waited too long was asked about: one run comes of it, however often it is pressed.
+    if found is None or found.state not in {"new", "reported"}:
+        return None
+    was_new = inbox.take(conn, inbox_id)
+    run = ledger.add(conn, new, now_ms=now_ms())
+    for message_id in joined:
+        ref = MessageRef(new.scope.transport, new.scope.chat_id, message_id)
+        threads.map_message(conn, ref, run_id=run.id)
+    if was_new:
         inbox.settle(conn, inbox_id, "done", now_ms=now_ms())
-        return run
-    if found is not None and found.state == "reported":
-        # It waited too long and was asked about: one run comes of it, however often it is pressed.
-        return ledger.add(conn, new, now_ms=now_ms())
-    return None
+    return run
 
 
 def _again(conn: sqlite3.Connection, run_id: RunId, how: str) -> Run:

@@ -17,6 +17,7 @@ from takopi.core.events import Action, Answer, Ask, Completed, Event, Started
 from takopi.core.ids import EngineId
 from takopi.core.ports import AnswerPort, Engine, EngineJob
 from takopi.core.tools import MCPToolCall, MCPToolResult
+from takopi.engines.wording import visible
 from takopi.mcp.calls import mentions_calls
 from takopi.mcp.loop import CLIMCPResponseHandler
 from takopi.mcp.servers import McpServers, Offer
@@ -25,6 +26,9 @@ from takopi.prompts.request import AggregatedPrompt, AIReplyRequest, PromptConte
 from takopi.runs.live import Live
 
 GO_ON = "These are the results of your tool calls. Go on with what you were asked."
+PREVIEW_CHARS = 3000
+"""Of longer arguments, the beginning and the end are shown."""
+
 NOBODY = Answer("deny", reason="nobody answered")
 
 
@@ -82,7 +86,7 @@ async def converse(live: Live, engine: Engine, job: EngineJob, *, port: AnswerPo
 
     async def approve(call: MCPToolCall) -> Answer:
         with trio.move_on_after(job.limits.ask_s):
-            return await port.ask(_approval(call))
+            return await port.ask(approval_of(call))
         return NOBODY
 
     async def resume(results: str) -> Completed:
@@ -127,13 +131,18 @@ class _Hearing:
         return replace(event, id=f"{self.round}:{event.id}") if self.round else event
 
 
-def _approval(call: MCPToolCall) -> Ask:
-    shown = msgspec.json.format(msgspec.json.encode(call.arguments)).decode()
+def approval_of(call: MCPToolCall) -> Ask:
+    """What a person is asked about a call: all that it would do, and nothing hidden in it."""
+    arguments = msgspec.json.format(msgspec.json.encode(call.arguments)).decode()
+    if (left_out := len(arguments) - PREVIEW_CHARS) > 0:
+        half = PREVIEW_CHARS // 2
+        between = f"\n[{left_out} characters are not shown]\n"
+        arguments = f"{arguments[:half]}{between}{arguments[-half:]}"
     return Ask(
         id=f"mcp:{call.name}",
         kind="approval",
-        tool=call.name,
-        preview=shown,
+        tool=visible(call.name),
+        preview=visible(arguments),
         for_thread=True,
         grant=f"mcp:{call.name}",
     )

@@ -6,6 +6,7 @@ outlives the draft: what was said after a Run belongs to the next one.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import dataclass
 from typing import Literal, NewType
@@ -21,14 +22,17 @@ JobId = NewType("JobId", int)
 JobKind = Literal["text", "voice", "revert", "run"]
 JobState = Literal["waiting", "failed", "append", "sending"]
 
+# With the mark of the outbox for what nobody needs any more.
+_CARD_KEY = re.compile(r"(?:closed:)?draft:(\d+):(\d+)")
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A prompt that is being put together.
 
     `words` are the directives that its first input began with, and None until that was taken in.
-    `step` changes with every change of the text, and stands on the buttons. `card_id` is the
-    message that shows it.
+    `step` changes with every change of the text, and stands on the buttons. `cards` counts the
+    messages that were to show it, and `card_id` is the last of them, once it has arrived.
     """
 
     id: DraftId
@@ -36,7 +40,13 @@ class Draft:
     versions: tuple[str, ...] = ()
     words: str | None = None
     step: int = 0
+    cards: int = 0
     card_id: int | None = None
+
+    @property
+    def card_key(self) -> str:
+        """Under what its card is in the outbox."""
+        return _card_key(self.id, self.cards)
 
     @property
     def text(self) -> str:
@@ -85,6 +95,7 @@ def find(conn: sqlite3.Connection, scope: Scope) -> Draft | None:
         versions=tuple(version["text"] for version in versions),
         words=row["words"],
         step=row["step"],
+        cards=row["cards"],
         card_id=row["card_id"],
     )
 
@@ -132,10 +143,32 @@ def save(conn: sqlite3.Connection, draft: Draft) -> None:
     )
 
 
-def set_card(conn: sqlite3.Connection, draft_id: DraftId, card_id: int | None) -> bool:
-    """Remember which message shows the draft; False if the draft is over."""
-    changed = conn.execute("UPDATE drafts SET card_id = ? WHERE id = ?", (card_id, draft_id))
-    return changed.rowcount == 1
+def next_card(conn: sqlite3.Connection, draft_id: DraftId) -> str:
+    """Another message is to show the draft: returns under what it goes into the outbox."""
+    row = conn.execute(
+        "UPDATE drafts SET cards = cards + 1, card_id = NULL WHERE id = ? RETURNING cards",
+        (draft_id,),
+    ).fetchone()
+    return _card_key(draft_id, row["cards"])
+
+
+def is_card_key(key: str) -> bool:
+    """Whether what is under this key in the outbox is the card of a draft."""
+    return _CARD_KEY.fullmatch(key) is not None
+
+
+def card_arrived(conn: sqlite3.Connection, key: str, message_id: int) -> None:
+    """This message shows the draft from now on, if it is its last card and it is not over."""
+    if (found := _CARD_KEY.fullmatch(key)) is not None:
+        conn.execute(
+            "UPDATE drafts SET card_id = ? WHERE id = ? AND cards = ?",
+            (message_id, int(found[1]), int(found[2])),
+        )
+
+
+def lose_card(conn: sqlite3.Connection, draft_id: DraftId) -> None:
+    """No message shows the draft any more."""
+    conn.execute("UPDATE drafts SET card_id = NULL WHERE id = ?", (draft_id,))
 
 
 def end(conn: sqlite3.Connection, draft_id: DraftId) -> None:
@@ -229,6 +262,10 @@ def move_chat(conn: sqlite3.Connection, old: Scope, new: Scope) -> None:
     conn.execute(
         "DELETE FROM drafts WHERE transport = ? AND chat_id = ?", (old.transport, old.chat_id)
     )
+
+
+def _card_key(draft_id: DraftId, number: int) -> str:
+    return f"draft:{draft_id}:{number}"
 
 
 def _here(scope: Scope) -> tuple[str, int, int | None]:

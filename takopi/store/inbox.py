@@ -1,7 +1,7 @@
 """Every update is kept before it is confirmed, and handled at most once.
 
 `new → taken → done | refused | reported`. What was taken and not settled when the process died is
-reported and never handled again.
+reported and never handled again. A part of another update is done as soon as it is joined to it.
 """
 
 from __future__ import annotations
@@ -98,6 +98,30 @@ def take(conn: sqlite3.Connection, inbox_id: InboxId) -> bool:
         "UPDATE inbox SET state = 'taken' WHERE id = ? AND state = 'new'", (inbox_id,)
     )
     return taken.rowcount == 1
+
+
+def join(
+    conn: sqlite3.Connection, inbox_id: InboxId, parts: Iterable[InboxId], *, now_ms: int
+) -> bool:
+    """Let the update stand for its parts too: they are done, and come with it from now on.
+
+    False if it was taken before: then they are left as they are.
+    """
+    whole = find(conn, inbox_id)
+    if whole is None or whole.state != "new":
+        return False
+    conn.executemany(
+        "UPDATE inbox SET state = 'done', settled_ms = ?, part_of = ?"
+        " WHERE id = ? AND state = 'new'",
+        [(now_ms, inbox_id, part) for part in parts],
+    )
+    return True
+
+
+def parts_of(conn: sqlite3.Connection, inbox_id: InboxId) -> tuple[Received, ...]:
+    """The updates that were joined to this one, in the order they came."""
+    rows = conn.execute("SELECT * FROM inbox WHERE part_of = ? ORDER BY id", (inbox_id,))
+    return tuple(_received(row) for row in rows)
 
 
 def settle(

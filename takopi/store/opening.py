@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-from contextlib import ExitStack, closing
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,27 @@ def open_file(path: Path, *, steps: tuple[Step, ...], busy_s: float) -> Opened:
             f"{path} cannot be used ({error.strerror})",
             way_out=f"see who owns it and its folder: `ls -la {path.parent}`",
         ) from error
+    except sqlite3.Error as error:
+        failure = store_failure(error, path)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+@contextmanager
+def look_into(path: Path, *, known: int, busy_s: float) -> Generator[sqlite3.Connection]:
+    """A connection that can change nothing, beside a daemon that writes; there must be a file.
+
+    Refuses what an older or a newer takopi has written.
+    """
+    try:
+        with closing(_connect(path, mode="ro", busy_s=busy_s)) as conn:
+            if version_of(conn, path, known=known) < known:
+                raise StoreUnfit(
+                    f"{path} was written by an older takopi",
+                    way_out="start takopi once: it moves the file on, after a backup",
+                )
+            yield conn
     except sqlite3.Error as error:
         failure = store_failure(error, path)
         if failure is None:

@@ -12,7 +12,7 @@ from typing import Literal, NewType
 
 from takopi.core.errors import Refused
 from takopi.core.ids import MessageRef, RunId, Scope
-from takopi.store import threads
+from takopi.store import drafts, threads
 
 SendId = NewType("SendId", int)
 """A send in the outbox."""
@@ -20,6 +20,7 @@ SendId = NewType("SendId", int)
 SendKind = Literal["answer", "question", "notice"]
 SendState = Literal["waiting", "sending", "sent", "parked", "failed"]
 
+KEPT_BYTES = 64 * 1024
 PARKED_MAX_MS = 7 * 24 * 3600 * 1000
 
 
@@ -32,6 +33,7 @@ class Send:
     kind: SendKind
     payload: bytes
     run_id: RunId | None
+    key: str | None
     state: SendState
     attempts: int
     maybe_sent: bool
@@ -108,7 +110,7 @@ def due(conn: sqlite3.Connection) -> tuple[Due, ...]:
 
 
 def confirm(conn: sqlite3.Connection, send_id: SendId, *, message_id: int, now_ms: int) -> None:
-    """It arrived as this message, which belongs to its run from now on."""
+    """It arrived as this message, which belongs to its run or its draft from now on."""
     row = _leave_sending(conn, send_id, "sent")
     conn.execute(
         "UPDATE outbox SET message_id = ?, ended_ms = ? WHERE id = ?",
@@ -117,6 +119,11 @@ def confirm(conn: sqlite3.Connection, send_id: SendId, *, message_id: int, now_m
     if row["run_id"] is not None:
         ref = MessageRef(row["transport"], row["chat_id"], message_id)
         threads.map_message(conn, ref, run_id=RunId(row["run_id"]))
+    elif len(row["payload"]) > KEPT_BYTES:
+        # Only what belongs to a run is ever asked for again, and a file may have 50 MB.
+        conn.execute("UPDATE outbox SET payload = x'' WHERE id = ?", (send_id,))
+    if row["dedupe_key"] is not None:
+        drafts.card_arrived(conn, row["dedupe_key"], message_id)
 
 
 def key_of(conn: sqlite3.Connection, run_id: RunId, *, message_id: int) -> str | None:
@@ -162,6 +169,21 @@ def knows(conn: sqlite3.Connection, key: str) -> bool:
     """Whether something was put under this `dedupe_key` and not closed since."""
     row = conn.execute("SELECT 1 FROM outbox WHERE dedupe_key = ?", (key,)).fetchone()
     return row is not None
+
+
+def is_open(conn: sqlite3.Connection, key: str) -> bool:
+    """Whether what was put under this `dedupe_key` has yet to arrive."""
+    row = conn.execute(
+        "SELECT 1 FROM outbox WHERE dedupe_key = ? AND state IN ('waiting', 'sending', 'parked')",
+        (key,),
+    ).fetchone()
+    return row is not None
+
+
+def message_of(conn: sqlite3.Connection, key: str) -> int | None:
+    """The message that what was put under this `dedupe_key` arrived as, as far as it is known."""
+    row = conn.execute("SELECT message_id FROM outbox WHERE dedupe_key = ?", (key,)).fetchone()
+    return None if row is None else row["message_id"]
 
 
 def close_question(conn: sqlite3.Connection, key: str, *, now_ms: int) -> int | None:
@@ -282,6 +304,7 @@ def _send(row: sqlite3.Row) -> Send:
         kind=row["kind"],
         payload=row["payload"],
         run_id=row["run_id"],
+        key=row["dedupe_key"],
         state=row["state"],
         attempts=row["attempts"],
         maybe_sent=bool(row["maybe_sent"]),

@@ -29,9 +29,11 @@ _VERSION_1: Step = (
         state TEXT NOT NULL DEFAULT 'new'
             CHECK (state IN ('new', 'taken', 'done', 'refused', 'reported')),
         settled_ms INTEGER,
+        part_of INTEGER,
         UNIQUE (source, update_id)
     ) STRICT
     """,
+    "CREATE INDEX inbox_parts ON inbox (part_of) WHERE part_of IS NOT NULL",
     "CREATE INDEX inbox_open ON inbox (state, id) WHERE state IN ('new', 'taken')",
     "CREATE INDEX inbox_settled ON inbox (settled_ms)",
     """
@@ -168,10 +170,21 @@ _VERSION_1: Step = (
         edited INTEGER NOT NULL DEFAULT 0,
         deleted INTEGER NOT NULL DEFAULT 0,
         client_key TEXT UNIQUE,
+        uploads BLOB,
         sent_ms INTEGER NOT NULL
     ) STRICT
     """,
     "CREATE INDEX web_messages_sent ON web_messages (sent_ms)",
+    """
+    CREATE TABLE web_uploads (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        data BLOB NOT NULL,
+        client_key TEXT NOT NULL UNIQUE,
+        sent_ms INTEGER NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX web_uploads_sent ON web_uploads (sent_ms)",
     "CREATE INDEX outbox_ended ON outbox (ended_ms)",
     """
     CREATE TABLE drafts (
@@ -181,6 +194,7 @@ _VERSION_1: Step = (
         topic_id INTEGER,
         words TEXT,
         step INTEGER NOT NULL DEFAULT 0,
+        cards INTEGER NOT NULL DEFAULT 0,
         card_id INTEGER
     ) STRICT
     """,
@@ -212,6 +226,16 @@ _VERSION_1: Step = (
     ) STRICT
     """,
     "CREATE INDEX draft_jobs_scope ON draft_jobs (transport, chat_id, topic_id)",
+    """
+    CREATE TABLE reviews (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        transport TEXT NOT NULL,
+        chat_id INTEGER NOT NULL,
+        topic_id INTEGER,
+        root BLOB NOT NULL UNIQUE,
+        state BLOB NOT NULL
+    ) STRICT
+    """,
 )
 
 STEPS: tuple[Step, ...] = (_VERSION_1,)

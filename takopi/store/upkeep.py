@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from takopi.core.ids import Scope
-from takopi.store import drafts, outbox
+from takopi.store import drafts, outbox, reviews
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -47,6 +47,7 @@ def prune(conn: sqlite3.Connection, *, keep_days: int, now_ms: int) -> Pruned:
     ).rowcount
     conn.execute("DELETE FROM messages WHERE run_id IS NULL AND thread IS NULL")
     conn.execute("DELETE FROM web_messages WHERE sent_ms < ?", (before_ms,))
+    conn.execute("DELETE FROM web_uploads WHERE sent_ms < ?", (before_ms,))
     return Pruned(gone_inbox, gone_runs, gone_outbox)
 
 
@@ -85,6 +86,7 @@ def move_chat(
         there,
     )
     drafts.move_chat(conn, old, new)
+    reviews.move_chat(conn, old, new)
     # What was chosen in the new chat already is newer than what comes from the old one.
     conn.execute(
         "DELETE FROM scopes AS own WHERE transport = ? AND chat_id = ? AND EXISTS"

@@ -61,7 +61,7 @@ class Codec(Generic[T]):
 
     def __init__(self, prefix: Prefix, shape: type[T]) -> None:
         self.prefix: str = prefix
-        self._shape = shape
+        self.shape = shape
         hints = get_type_hints(shape)
         self._fields = tuple(_field(f.name, hints[f.name]) for f in dataclasses.fields(shape))
 
@@ -84,7 +84,7 @@ class Codec(Generic[T]):
             read = [field.read(part) for field, part in zip(self._fields, parts, strict=True)]
         except ValueError:
             return None
-        return self._shape(*read)
+        return self.shape(*read)
 
 
 Handler = Callable[[Press, T], Awaitable[None]]

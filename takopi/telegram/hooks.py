@@ -20,13 +20,15 @@ class Hooks:
 
     on_trouble: Callable[[TakopiError], None] = _ignore
     """Receiving is in trouble that a person can end (`Conflict`, `StoreFailed`); once each time."""
-    on_poll_end: Callable[[], None] = _ignore
-    """An attempt to receive has ended, however it did: the poller is alive."""
+    on_poll_end: Callable[[TakopiError | None], None] = _ignore
+    """An attempt to receive has ended, well or badly, or its pause goes on: the poller is alive."""
     on_topic_gone: Callable[[Scope], None] = _ignore
     """The topic was deleted; what was meant for it goes to its chat."""
     on_chat_moved: Callable[[Scope, Scope], None] = _ignore
     """The first chat goes on as the second; the store has followed already."""
     on_edit_lost: Callable[[MessageRef, Card], None] = _ignore
     """The message that was to read so is no longer there."""
+    on_sent: Callable[[str, MessageRef], None] = _ignore
+    """What was in the store's outbox under this key has arrived; the store knows it."""
     on_delete_refused: Callable[[MessageRef], None] = _ignore
     """The message cannot be removed, and still reads as it did."""

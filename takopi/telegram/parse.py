@@ -244,7 +244,7 @@ def _incoming(message: _Message, number: int, bot: Bot) -> IncomingMessage | Non
         update_id=number,
         quote=None if message.quote is None else message.quote.text or None,
         voice=voice,
-        document=document,
+        documents=() if document is None else (document,),
         sent_ms=message.date * 1000,
         to_bot=_is_to_bot(message, reply, bot),
         album=message.media_group_id,

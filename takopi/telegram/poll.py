@@ -77,6 +77,7 @@ class Poller:
         self._hooks = hooks
         self._times = times
         self._source = f"{NAME}:{api.bot_id}"
+        self._known: Bot | None = None
         self._bot: Bot | None = None
         self._offset: int | None = None
         self._strangers = Strangers()
@@ -86,28 +87,38 @@ class Poller:
     @property
     def bot_name(self) -> str | None:
         """The bot's username, once the server has told it."""
-        return None if self._bot is None else self._bot.name
+        return None if self._known is None else self._known.name
 
     def reread(self, row: inbox.Received) -> Incoming | None:
         """What an update says that is in the store; None before the first contact."""
-        return None if self._bot is None else self._admitted(row, self._bot)
+        return None if self._known is None else self._admitted(row, self._known)
 
     async def run(self) -> None:
         """Receive until cancelled. `BadToken` and `StoreUnfit` come out: waiting mends neither."""
         backoff = Backoff()
         while True:
+            failure: TakopiError | None = None
             try:
                 await self._attempt()
             except (BadToken, StoreUnfit):
                 raise
             except TakopiError as error:
+                failure = error
                 pause_s = self._pause_s(error, backoff)
                 log.warning("poll.failed", why=error.what, pause_s=round(pause_s, 1))
             else:
                 backoff.reset()
                 pause_s = 0.0
-            self._hooks.on_poll_end()
-            await trio.sleep(pause_s)
+            self._hooks.on_poll_end(failure)
+            await self._pause(pause_s, failure)
+
+    async def _pause(self, pause_s: float, failure: TakopiError | None) -> None:
+        """Wait, and say now and then that this is all: a server may ask for hours."""
+        while pause_s > self._times.sign_s:
+            await trio.sleep(self._times.sign_s)
+            pause_s -= self._times.sign_s
+            self._hooks.on_poll_end(failure)
+        await trio.sleep(pause_s)
 
     async def _attempt(self) -> None:
         if self._bot is None:
@@ -140,6 +151,8 @@ class Poller:
             lambda conn: (inbox.offset(conn, self._source), inbox.pending(conn))
         )
         log.info("bot.known", bot=bot.name, pending=len(pending))
+        # Whoever handles what is pending may already ask for it.
+        self._known = bot
         await self._hand_over([row for row in pending if row.source == self._source], bot)
         self._bot = bot
 

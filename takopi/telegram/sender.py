@@ -115,6 +115,10 @@ class Sender:
         await self._store(
             partial(rows.confirm, send_id=row.id, message_id=message_id, now_ms=now_ms())
         )
+        if row.key is not None:
+            self._hooks.on_sent(
+                row.key, MessageRef(queue.chat.transport, queue.chat.chat_id, message_id)
+            )
         if message.removes is not None:
             queue.put_removal(message.removes)
 

@@ -17,6 +17,8 @@ class Times:
     """At least this is between two requests that brought nothing."""
     conflict_s: float = 10.0
     """Pause while somebody else receives: the two must not chase each other."""
+    sign_s: float = 60.0
+    """In a longer pause a sign of life is given this often."""
     calm_s: float = 600.0
     """A conflict this long after the last one is another one, and told again."""
     request_s: float = 20.0

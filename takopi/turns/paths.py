@@ -8,6 +8,8 @@ from takopi.turns.layout import FOLDER
 
 CLOSED = (".git", FOLDER)
 _MAX_CHARS = 1024
+_MAX_NAME_BYTES = 255
+"""The longest name of a file, on every file system that matters."""
 
 
 def path_fault(root: Path, path: str) -> str | None:
@@ -17,6 +19,8 @@ def path_fault(root: Path, path: str) -> str | None:
     if any(not char.isprintable() for char in path) or len(path) > _MAX_CHARS:
         return "is no path"
     pure = PurePosixPath(path)
+    if any(len(part.encode("utf-8", "surrogatepass")) > _MAX_NAME_BYTES for part in pure.parts):
+        return "has a name that is too long"
     if pure.is_absolute() or path.startswith("~"):
         return "is absolute; plans use paths from the project's root"
     if ".." in pure.parts:

@@ -1,7 +1,8 @@
 """Drives sessions: plans a turn, carries out what was approved, and prepares the turn after it.
 
 The next turn is built in a hidden folder, then the report is written, then the folder gets its
-name. A crash between any two steps leaves a whole session, and nothing is ever executed twice.
+name. A crash between any two steps leaves a whole session, and nothing is ever executed twice. One
+takopi at a time works on a session.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import hashlib
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import trio
 
 from takopi.core.errors import Refused
@@ -23,16 +25,16 @@ from takopi.turns import journal
 from takopi.turns.actions import Bench, perform
 from takopi.turns.agents import DEFAULT, known_agents, read_prompt
 from takopi.turns.fences import correct
+from takopi.turns.following import build_next, fill, settle, stamp
 from takopi.turns.grammar import Malformed, parse
+from takopi.turns.hold import hold
 from takopi.turns.journal import Line, Past
 from takopi.turns.layout import (
     Meta,
     Session,
     Turn,
-    read_context,
     read_text,
     session_folder,
-    write_context,
     write_text,
     write_yaml,
 )
@@ -43,7 +45,7 @@ from takopi.turns.payload import make_payload, read_circles
 from takopi.turns.plan import Create, Edit, Execute, Memo, Plan, Research
 from takopi.turns.replan import feedback, replans_before
 from takopi.turns.report import Facts, failure_report, report, skipped_report
-from takopi.turns.transition import Start, next_start
+from takopi.turns.transition import Start
 from takopi.turns.validate import StrictContext, World, validate
 
 Ask = Callable[[str, str], Awaitable[str]]
@@ -106,8 +108,8 @@ def create_session(root: Path, name: str, *, agent: str = DEFAULT) -> Session:
     shutil.rmtree(hidden, ignore_errors=True)
     (hidden / "01").mkdir(parents=True)
     write_text(hidden / "session.context", "")
-    meta = Meta(turn_id="01", agent=agent.lower(), created=_stamp())
-    _fill(hidden / "01", Start(meta, (), prompt))
+    meta = Meta(turn_id="01", agent=agent.lower(), created=stamp())
+    fill(hidden / "01", Start(meta, (), prompt))
     hidden.rename(folder)
     sync_folder(folder.parent)
     return Session(folder)
@@ -120,23 +122,22 @@ def write_input(turn: Turn, rules: Rules, *, environ: Mapping[str, str]) -> Path
     return turn.path("input.md")
 
 
-def settle(turn: Turn) -> Turn:
-    """The turn that is to be worked on: a reported one is followed by the next."""
-    if not turn.has("report.md"):
-        return turn
-    following, hidden = turn.next(), _hidden(turn)
-    if not following.folder.exists():
-        if not hidden.is_dir():
-            _build(turn, (), report_path=turn.relative("report.md"))
-        hidden.rename(following.folder)
-        sync_folder(turn.session.folder)
-    return following
-
-
 async def plan_turn(
     turn: Turn, message: str, *, ask: Ask, rules: Rules, environ: Mapping[str, str]
 ) -> Turn:
     """Have a turn planned; one that is reported leaves its place to the next."""
+    with hold(turn.session):
+        return await _plan_turn(turn, message, ask=ask, rules=rules, environ=environ)
+
+
+def pending_request(turn: Turn) -> str:
+    """What a turn was asked for, or was to correct, and never planned; else nothing."""
+    return "" if turn.has("plan.md") else turn.meta().user_request
+
+
+async def _plan_turn(
+    turn: Turn, message: str, *, ask: Ask, rules: Rules, environ: Mapping[str, str]
+) -> Turn:
     turn = await trio.to_thread.run_sync(settle, turn)
     if turn.has("report.md"):
         raise Refused(
@@ -151,25 +152,18 @@ async def plan_turn(
     await trio.to_thread.run_sync(partial(write_input, turn, rules, environ=environ))
     payload, system = read_text(turn.path("input.md")), read_text(turn.path("system_prompt.xml"))
     prompt = question_prompt(system, f"{payload}\n## User Request\n\n{message}\n")
+    if not turn.has("plan.md"):
+        # What is asked and never answered is there for the next try.
+        await trio.to_thread.run_sync(_note_request, turn, message, rules.model)
     answer = await ask(prompt.system or "", prompt.user)
-    await trio.to_thread.run_sync(_save_plan, turn, message, correct(answer), rules.model)
+    await trio.to_thread.run_sync(_note_request, turn, message, rules.model)
+    await trio.to_thread.run_sync(write_text, turn.path("plan.md"), correct(answer))
     return turn
 
 
-def _save_plan(turn: Turn, message: str, plan: str, model: str) -> None:
-    meta = turn.meta()
-    noted = Meta(
-        turn_id=meta.turn_id,
-        parent_turn_id=meta.parent_turn_id,
-        caller_turn_id=meta.caller_turn_id,
-        agent=meta.agent,
-        created=meta.created,
-        user_request=message,
-        model=model,
-        replan_of=meta.replan_of,
-    )
+def _note_request(turn: Turn, message: str, model: str) -> None:
+    noted = msgspec.structs.replace(turn.meta(), user_request=message, model=model)
     write_yaml(turn.path("meta.yaml"), noted)
-    write_text(turn.path("plan.md"), plan)
 
 
 def check(turn: Turn, rules: Rules) -> Proposal | Invalid | Interrupted:
@@ -180,7 +174,8 @@ def check(turn: Turn, rules: Rules) -> Proposal | Invalid | Interrupted:
     if turn.has("report.md"):
         raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
     if past := journal.read_past(turn):
-        return Interrupted(turn, past)
+        with hold(turn.session):  # what somebody is carrying out is not interrupted
+            return Interrupted(turn, past)
     text = read_text(turn.path("plan.md"))
     if not text.strip():
         raise Refused(f"turn {turn.id} has no plan", way_out="have it planned: session plan -m …")
@@ -199,7 +194,7 @@ def check(turn: Turn, rules: Rules) -> Proposal | Invalid | Interrupted:
     )
     if errors := validate(plan, world):
         return Invalid(turn, plan.title, errors)
-    return Proposal(turn, plan, _digest(text))
+    return Proposal(turn, plan, digest_of(text))
 
 
 async def replan(
@@ -207,31 +202,42 @@ async def replan(
 ) -> Turn | None:
     """Report a plan that failed, and have the next turn planned; None after too many in a row."""
     turn = invalid.turn
-    text = read_text(turn.path("plan.md"))
-    again = replans_before(turn) < rules.max_replans
+    with hold(turn.session):
+        _require_untouched(turn)
+        again = replans_before(turn) < rules.max_replans
+        message = feedback(invalid.errors, read_text(turn.path("plan.md"))) if again else ""
 
-    def log() -> None:
-        _build(turn, (), report_path=None, replan_of=turn.id if again else None)
-        facts = _facts(turn, _stamp())
-        write_text(
-            turn.path("report.md"), failure_report(invalid.title, facts, errors=invalid.errors)
-        )
+        def log() -> None:
+            of = turn.id if again else None
+            build_next(turn, (), report_path=None, replan_of=of, request=message)
+            facts = _facts(turn, stamp())
+            text = failure_report(invalid.title, facts, errors=invalid.errors)
+            write_text(turn.path("report.md"), text)
 
-    await trio.to_thread.run_sync(log)
-    if not again:
-        await trio.to_thread.run_sync(settle, turn)
-        return None
-    message = feedback(invalid.errors, text)
-    return await plan_turn(turn, message, ask=ask, rules=rules, environ=environ)
+        await trio.to_thread.run_sync(log)
+        if not again:
+            await trio.to_thread.run_sync(settle, turn)
+            return None
+        return await _plan_turn(turn, message, ask=ask, rules=rules, environ=environ)
 
 
 def skip(proposal: Proposal, *, message: str) -> Turn:
     """Report that a plan was not wanted; the next turn is ready for another."""
     turn = proposal.turn
-    _build(turn, (), report_path=turn.relative("report.md"))
-    text = skipped_report(proposal.plan, _facts(turn, _stamp()), message=message)
-    write_text(turn.path("report.md"), text)
-    return settle(turn)
+    with hold(turn.session):
+        _require_untouched(turn)
+        build_next(turn, (), report_path=turn.relative("report.md"), request=message)
+        text = skipped_report(proposal.plan, _facts(turn, stamp()), message=message)
+        write_text(turn.path("report.md"), text)
+        return settle(turn)
+
+
+def _require_untouched(turn: Turn) -> None:
+    """`Refused` if a turn has been carried out, in part or whole, since somebody looked at it."""
+    if turn.has("report.md"):
+        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+    if journal.read_past(turn) is not None:
+        raise Refused(f"turn {turn.id} was carried out in part", way_out="session resume goes on")
 
 
 async def execute(
@@ -241,21 +247,20 @@ async def execute(
 
     `at` is called with the name of each step that has been taken.
     """
-    turn, text = proposal.turn, read_text(proposal.turn.path("plan.md"))
-    if _digest(text) != proposal.digest:
-        raise Refused("the plan has changed since it was shown", way_out="look at it again")
-    if turn.has("report.md"):
-        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
-    if journal.read_past(turn) is not None:
-        raise Refused(f"turn {turn.id} was carried out in part", way_out="session resume goes on")
-    if not all(map(journal.can_be_kept, choice.edits.values())):
-        raise Refused("a changed action cannot be noted down", way_out="change it differently")
-    started = _stamp()
-    line = journal.opening(text, choice, started=started)
-    await trio.to_thread.run_sync(journal.append, turn, line)
-    at("opened")
-    past = Past(plan=proposal.plan, choice=choice, started=started)
-    return await _carry_out(turn, past, bench=bench, go_on=True, at=at)
+    turn = proposal.turn
+    with hold(turn.session):
+        text = read_text(turn.path("plan.md"))
+        if digest_of(text) != proposal.digest:
+            raise Refused("the plan has changed since it was shown", way_out="look at it again")
+        _require_untouched(turn)
+        if not all(map(journal.can_be_kept, choice.edits.values())):
+            raise Refused("a changed action cannot be noted down", way_out="change it differently")
+        started = stamp()
+        line = journal.opening(text, choice, started=started)
+        await trio.to_thread.run_sync(journal.append, turn, line)
+        at("opened")
+        past = Past(plan=proposal.plan, choice=choice, started=started)
+        return await _carry_out(turn, past, bench=bench, go_on=True, at=at)
 
 
 async def recover(
@@ -266,7 +271,12 @@ async def recover(
     What has ended is told and what may have run is told as such: neither is done again. The rest
     is carried out if the person wants to `go_on`, and left out otherwise.
     """
-    return await _carry_out(interrupted.turn, interrupted.past, bench=bench, go_on=go_on, at=at)
+    turn = interrupted.turn
+    with hold(turn.session):
+        past = None if turn.has("report.md") else journal.read_past(turn)
+        if past is None:
+            raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+        return await _carry_out(turn, past, bench=bench, go_on=go_on, at=at)
 
 
 async def _carry_out(
@@ -317,7 +327,7 @@ def _remember(turn: Turn, memos: tuple[Memo, ...]) -> None:
 def _finish(
     turn: Turn, past: Past, *, memos: tuple[Memo, ...], done: tuple[Done, ...], at: At
 ) -> None:
-    _build(turn, done, report_path=turn.relative("report.md"))
+    build_next(turn, done, report_path=turn.relative("report.md"))
     at("built")
     text = report(past.plan, _facts(turn, past.started), memos=memos, done=done)
     write_text(turn.path("report.md"), text)
@@ -326,53 +336,15 @@ def _finish(
     at("named")
 
 
-def _build(
-    turn: Turn, done: tuple[Done, ...], *, report_path: str | None, replan_of: str | None = None
-) -> None:
-    """Put the next turn together beside the others, where nobody takes it for one."""
-    hidden = _hidden(turn)
-    shutil.rmtree(hidden, ignore_errors=True)
-    hidden.mkdir()
-    start = next_start(
-        _start_of(turn),
-        turn.next().id,
-        done=done,
-        report=report_path,
-        prompt_of=lambda agent: read_prompt(turn.root, agent),
-        turn_of=lambda turn_id: _start_of(turn.session.turn(turn_id)),
-        created=_stamp(),
-        replan_of=replan_of,
-    )
-    _fill(hidden, start)
-
-
-def _fill(folder: Path, start: Start) -> None:
-    write_text(folder / "system_prompt.xml", start.prompt)
-    write_context(folder / "turn.context", start.context)
-    write_yaml(folder / "meta.yaml", start.meta)
-
-
-def _start_of(turn: Turn) -> Start:
-    context = read_context(turn.path("turn.context"))
-    return Start(turn.meta(), context, read_text(turn.path("system_prompt.xml")))
-
-
-def _hidden(turn: Turn) -> Path:
-    return turn.session.folder / f".{turn.next().id}"
-
-
 def _facts(turn: Turn, started: str) -> Facts:
     return Facts(
         plan_path=turn.relative("plan.md"),
         started=started,
-        ended=_stamp(),
+        ended=stamp(),
         user_request=turn.meta().user_request,
     )
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """What an approval of this plan names."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _stamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

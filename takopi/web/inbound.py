@@ -11,8 +11,9 @@ from takopi.core.errors import Refused
 from takopi.core.messages import Arrival, Incoming, IncomingMessage, Press
 from takopi.core.outgoing import Card, Text
 from takopi.store import inbox
-from takopi.web import messages
+from takopi.web import messages, uploads
 from takopi.web.chat import NAME, OWNER_ID, SCOPE
+from takopi.web.uploads import Upload
 
 TOO_LATE = "This was decided already."
 GONE = "The message that you reply to is gone."
@@ -26,6 +27,7 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
     reply_to: int | None
     reply_to_text: str | None
     sent_ms: int
+    uploads: tuple[Upload, ...] = ()
 
 
 class Pressed(msgspec.Struct, frozen=True, tag="pressed"):
@@ -40,7 +42,13 @@ _Deed: TypeAlias = Written | Pressed
 
 
 def write(
-    conn: sqlite3.Connection, text: str, *, reply_to: int | None, key: str, now_ms: int
+    conn: sqlite3.Connection,
+    text: str,
+    *,
+    reply_to: int | None,
+    key: str,
+    now_ms: int,
+    files: tuple[int, ...] = (),
 ) -> tuple[int, Arrival | None]:
     """Keep a message; returns its number, and what is new. The same key again is not new."""
     known = messages.find_key(conn, key)
@@ -51,11 +59,18 @@ def write(
         replied = messages.find(conn, reply_to)
         if replied is None:
             raise Refused(GONE, way_out="send it without the reply")
+    uploaded = uploads.named(conn, files)
     message_id = messages.add(
-        conn, "person", card=Card(Text(text)), now_ms=now_ms, reply_to=reply_to, key=key
+        conn,
+        "person",
+        card=Card(Text(text)),
+        now_ms=now_ms,
+        reply_to=reply_to,
+        key=key,
+        uploads=uploaded,
     )
     said = None if replied is None else replied.text.text
-    deed = Written(message_id, text, reply_to, said, now_ms)
+    deed = Written(message_id, text, reply_to, said, now_ms, uploaded)
     return message_id, _record(conn, deed, now_ms=now_ms)
 
 
@@ -91,6 +106,7 @@ def read(received: inbox.Received) -> Incoming | None:
         reply_to_text=deed.reply_to_text,
         sender_id=OWNER_ID,
         update_id=received.update_id,
+        documents=tuple(upload.document for upload in deed.uploads),
         sent_ms=deed.sent_ms,
     )
 

@@ -15,6 +15,7 @@ import msgspec
 from takopi.core.outgoing import Attachment, Button, Card, Outgoing, Text
 from takopi.store import outbox
 from takopi.web.chat import SCOPE
+from takopi.web.uploads import Upload
 
 COUNTER = "web:changes"
 """Where the last number is kept, among the offsets."""
@@ -27,7 +28,8 @@ _ANY_TIME_MS = 2**53
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One message as the page gets it. `change` is the number of its last change; a `silent` one
-    shows the progress of a run; one that is `deleted` has no content any more."""
+    shows the progress of a run; one that is `deleted` has no content any more. `uploads` are files
+    of the person's."""
 
     id: int
     change: int
@@ -36,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     buttons: tuple[tuple[Button, ...], ...]
     reply_to: int | None
     file: str | None
+    uploads: tuple[Upload, ...]
     silent: bool
     edited: bool
     deleted: bool
@@ -68,12 +71,13 @@ def add(
     attachment: Attachment | None = None,
     silent: bool = False,
     key: str | None = None,
+    uploads: tuple[Upload, ...] = (),
 ) -> int:
     """A new message at the end; returns its number. A `key` is the sender's own name for it."""
     row = conn.execute(
         "INSERT INTO web_messages"
-        " (change, author, card, reply_to, file_name, file, silent, client_key, sent_ms)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        " (change, author, card, reply_to, file_name, file, silent, client_key, uploads, sent_ms)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             next_change(conn),
             author,
@@ -83,6 +87,7 @@ def add(
             None if attachment is None else attachment.data,
             silent,
             key,
+            msgspec.msgpack.encode(uploads) if uploads else None,
             now_ms,
         ),
     ).fetchone()
@@ -105,12 +110,12 @@ def send(conn: sqlite3.Connection, message: Outgoing, *, now_ms: int) -> int:
     return message_id
 
 
-def send_stored(conn: sqlite3.Connection, *, now_ms: int) -> int:
-    """Everything that waits in the outbox becomes messages; returns how many.
+def send_stored(conn: sqlite3.Connection, *, now_ms: int) -> tuple[tuple[str | None, int], ...]:
+    """Everything that waits in the outbox becomes messages; returns their keys and numbers.
 
     Taken, shown and confirmed in one transaction: each arrives exactly once.
     """
-    count = 0
+    sent: list[tuple[str | None, int]] = []
     while (row := outbox.take_next(conn, SCOPE, now_ms=_ANY_TIME_MS)) is not None:
         try:
             message = msgspec.msgpack.decode(row.payload, type=Outgoing)
@@ -119,8 +124,8 @@ def send_stored(conn: sqlite3.Connection, *, now_ms: int) -> int:
             continue
         message_id = send(conn, message, now_ms=now_ms)
         outbox.confirm(conn, row.id, message_id=message_id, now_ms=now_ms)
-        count += 1
-    return count
+        sent.append((row.key, message_id))
+    return tuple(sent)
 
 
 def edit(conn: sqlite3.Connection, message_id: int, card: Card | None) -> bool:
@@ -149,7 +154,8 @@ def remove(conn: sqlite3.Connection, message_id: int) -> bool:
     if there is None:
         return False
     conn.execute(
-        "UPDATE web_messages SET card = ?, file_name = NULL, file = NULL, deleted = 1, change = ?"
+        "UPDATE web_messages SET card = ?, file_name = NULL, file = NULL, uploads = NULL,"
+        " deleted = 1, change = ?"
         " WHERE id = ?",
         (msgspec.msgpack.encode(_EMPTY), next_change(conn), message_id),
     )
@@ -200,6 +206,10 @@ def _card(data: bytes) -> Card:
     return msgspec.msgpack.decode(data, type=Card)
 
 
+def _uploads(data: bytes | None) -> tuple[Upload, ...]:
+    return () if data is None else msgspec.msgpack.decode(data, type=tuple[Upload, ...])
+
+
 def _entry(row: sqlite3.Row) -> Entry:
     card = _card(row["card"])
     return Entry(
@@ -210,6 +220,7 @@ def _entry(row: sqlite3.Row) -> Entry:
         buttons=card.buttons,
         reply_to=row["reply_to"],
         file=row["file_name"],
+        uploads=_uploads(row["uploads"]),
         silent=bool(row["silent"]),
         edited=bool(row["edited"]),
         deleted=bool(row["deleted"]),

@@ -9,16 +9,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import structlog
 import trio
 
 from takopi.core.errors import StoreFailed
+from takopi.core.ids import MessageRef
 from takopi.core.outgoing import Card, Outgoing
 from takopi.kit.clock import now_ms
 from takopi.kit.supervise import Backoff
 from takopi.store.database import Database
 from takopi.web import messages
+from takopi.web.chat import ref
+
+_Sent: TypeAlias = tuple[tuple[str | None, int], ...]
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.web")
 
@@ -44,11 +49,21 @@ class _Work:
 
 
 class Outbox:
-    """What waits to be shown. `serve` writes it down; `on_change` hears that it is there."""
+    """What waits to be shown. `serve` writes it down; `on_change` hears that it is there.
 
-    def __init__(self, db: Database, *, on_change: Callable[[], None]) -> None:
+    `on_sent` hears which message became of what was in the store's outbox under a key.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        on_change: Callable[[], None],
+        on_sent: Callable[[str, MessageRef], None] = lambda _key, _ref: None,
+    ) -> None:
         self._db = db
         self._on_change = on_change
+        self._on_sent = on_sent
         self._work = _Work()
         self._wake = trio.Event()
         self._quiet = trio.Event()
@@ -68,7 +83,7 @@ class Outbox:
             work, self._work = self._work, _Work()
             self._is_busy = True
             try:
-                changed = await self._db.write(lambda conn, work=work: _perform(conn, work))
+                changed, sent = await self._db.write(lambda conn, work=work: _perform(conn, work))
             except StoreFailed as error:
                 self._work.restore(work)
                 pause_s = backoff.pause_s()
@@ -78,6 +93,7 @@ class Outbox:
                 backoff.reset()
                 if changed:
                     self._on_change()
+                self._tell(sent)
             finally:
                 self._is_busy = False
 
@@ -90,12 +106,13 @@ class Outbox:
     async def send(self, message: Outgoing) -> int:
         """Show a message behind everything that was said before; returns its number."""
 
-        def change(conn: sqlite3.Connection) -> int:
-            messages.send_stored(conn, now_ms=now_ms())
-            return messages.send(conn, message, now_ms=now_ms())
+        def change(conn: sqlite3.Connection) -> tuple[int, _Sent]:
+            sent = messages.send_stored(conn, now_ms=now_ms())
+            return messages.send(conn, message, now_ms=now_ms()), sent
 
-        message_id = await self._db.write(change)
+        message_id, sent = await self._db.write(change)
         self._on_change()
+        self._tell(sent)
         return message_id
 
     def edit(self, message_id: int, card: Card) -> None:
@@ -122,9 +139,15 @@ class Outbox:
         self._work.stored = True
         self._wake.set()
 
+    def _tell(self, sent: _Sent) -> None:
+        for key, message_id in sent:
+            if key is not None:
+                self._on_sent(key, ref(message_id))
 
-def _perform(conn: sqlite3.Connection, work: _Work) -> bool:
-    done = [messages.send_stored(conn, now_ms=now_ms()) > 0] if work.stored else []
+
+def _perform(conn: sqlite3.Connection, work: _Work) -> tuple[bool, _Sent]:
+    sent = messages.send_stored(conn, now_ms=now_ms()) if work.stored else ()
+    done = [bool(sent)]
     done += [messages.remove(conn, message_id) for message_id in work.removals]
     done += [messages.edit(conn, message_id, card) for message_id, card in work.edits.items()]
-    return any(done)
+    return any(done), sent

@@ -23,16 +23,22 @@ from starlette.types import Receive, Scope, Send
 
 from takopi.core.errors import Refused, StoreFailed, TakopiError
 from takopi.core.messages import Arrival
+from takopi.core.outgoing import Attachment
 from takopi.kit.clock import now_ms
 from takopi.store.database import Database
-from takopi.web import inbound, messages
+from takopi.web import inbound, messages, uploads
 from takopi.web.feed import Feed
 from takopi.web.guard import Guard
 from takopi.web.stream import Stream
 
 MAX_BODY_BYTES = 1_000_000
+MAX_UPLOAD_BYTES = 20 * 1024 * 1024
+MAX_FILES = 10
+MAX_NAME = 300
+NO_FILES = "Files are off here: set files.enabled = true in takopi.toml."
 PAGE_SIZE = 100
 STOP_S = 1.0
+QUEUED_PIECES = 1000
 
 PAGE = {
     "index.html": "text/html; charset=utf-8",
@@ -40,6 +46,7 @@ PAGE = {
     "page.js": "text/javascript; charset=utf-8",
     "bubble.js": "text/javascript; charset=utf-8",
     "composer.js": "text/javascript; charset=utf-8",
+    "files.js": "text/javascript; charset=utf-8",
     "link.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
@@ -70,6 +77,7 @@ class Site:
     port: int
     deliver: Callable[[Arrival], None]
     menu: Callable[[], tuple[Command, ...]]
+    takes_files: Callable[[], bool]
 
 
 class Sending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +86,7 @@ class Sending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     key: _Key
     reply_to: _Number | None = None
+    files: Annotated[tuple[_Number, ...], Meta(max_length=MAX_FILES)] = ()
 
 
 class Pressing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +104,7 @@ class History(msgspec.Struct, frozen=True):
     change: int
     more: bool
     commands: tuple[Command, ...]
+    files: bool
 
 
 class _Bad(Exception):
@@ -127,7 +137,8 @@ class _Routes:
             )
         )
         more = len(entries) > PAGE_SIZE
-        return _json(History(entries[-PAGE_SIZE:], change, more, self.site.menu()))
+        shown = entries[-PAGE_SIZE:]
+        return _json(History(shown, change, more, self.site.menu(), self.site.takes_files()))
 
     async def events(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -139,11 +150,16 @@ class _Routes:
     async def send(self, request: Request) -> Response:
         wanted = await _read(request, Sending)
         text = wanted.text.strip()
-        if not text:
+        if not text and not wanted.files:
             raise _Bad(400, "There is nothing in this message.")
         message_id, arrival = await self.site.db.write(
             lambda conn: inbound.write(
-                conn, text, reply_to=wanted.reply_to, key=wanted.key, now_ms=now_ms()
+                conn,
+                text,
+                reply_to=wanted.reply_to,
+                key=wanted.key,
+                now_ms=now_ms(),
+                files=wanted.files,
             )
         )
         self._hand_over(arrival)
@@ -161,15 +177,28 @@ class _Routes:
 
     async def file(self, request: Request) -> Response:
         number = _number(request.path_params["message"], "message") or 0
-        found = await self.site.db.read(lambda conn: messages.file_of(conn, number))
-        if found is None:
-            raise _Bad(404, "This file is gone.")
-        named = f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"
-        return Response(
-            found.data,
-            media_type="application/octet-stream",
-            headers={"content-disposition": named},
+        return _download(await self.site.db.read(lambda conn: messages.file_of(conn, number)))
+
+    async def upload(self, request: Request) -> Response:
+        if not self.site.takes_files():
+            raise _Bad(409, NO_FILES)
+        name = request.query_params.get("name", "")
+        key = request.query_params.get("key", "")
+        if not 1 <= len(name) <= MAX_NAME or not 8 <= len(key) <= 64:
+            raise _Bad(400, f"A file needs a `name` of 1 to {MAX_NAME} characters, and a `key`.")
+        if _kind(request) != "application/octet-stream":
+            raise _Bad(415, "Send the bytes of the file, as application/octet-stream.")
+        data = await _body(request, MAX_UPLOAD_BYTES, "20 MB")
+        # A name that is no text cannot be kept; half a character is none.
+        file = Attachment(name.encode(errors="replace").decode(), data)
+        number = await self.site.db.write(
+            lambda conn: uploads.add(conn, file, key=key, now_ms=now_ms())
         )
+        return _json({"id": number})
+
+    async def uploaded(self, request: Request) -> Response:
+        number = _number(request.path_params["upload"], "upload") or 0
+        return _download(await self.site.db.read(lambda conn: uploads.find(conn, number)))
 
     def _hand_over(self, arrival: Arrival | None) -> None:
         # Nothing is awaited between the commit and this, so a browser that leaves changes nothing.
@@ -190,6 +219,8 @@ def build_app(site: Site) -> Guard:
             Route("/send", routes.send, methods=["POST"]),
             Route("/press", routes.press, methods=["POST"]),
             Route("/file/{message}", routes.file),
+            Route("/upload", routes.upload, methods=["POST"]),
+            Route("/upload/{upload}", routes.uploaded),
         ],
         exception_handlers={_Bad: _say, TakopiError: _say},
     )
@@ -204,6 +235,9 @@ async def serve_site(site: Site, listener_fd: int) -> None:
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
     config.graceful_timeout = STOP_S
+    # A body that is refused is read by nobody, and the server's reader would wait for us with a
+    # full queue while we wait for it to let the refusal go.
+    config.max_app_queue_size = QUEUED_PIECES
     # Starlette and hypercorn spell the types of the same protocol differently.
     await serve(cast("Any", build_app(site)), config)
 
@@ -243,19 +277,37 @@ def _number(text: str | None, name: str) -> int | None:
     return int(text)
 
 
-async def _read(request: Request, shape: type[T]) -> T:
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise _Bad(415, "Send JSON.")
-    too_long = _Bad(413, f"This is too long: {MAX_BODY_BYTES // 1_000_000} MB is the most.")
+def _download(file: Attachment | None) -> Response:
+    if file is None:
+        raise _Bad(404, "This file is gone.")
+    named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+    return Response(
+        file.data, media_type="application/octet-stream", headers={"content-disposition": named}
+    )
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip()
+
+
+async def _body(request: Request, max_bytes: int, most: str) -> bytes:
+    too_long = _Bad(413, f"This is too long: {most} is the most.")
     length = request.headers.get("content-length", "")
-    if len(length) > 15 or (length.isdecimal() and int(length) > MAX_BODY_BYTES):
+    if len(length) > 15 or (length.isdecimal() and int(length) > max_bytes):
         raise too_long
     body = bytearray()
     async with aclosing(request.stream()) as pieces:
         async for piece in pieces:
             body += piece
-            if len(body) > MAX_BODY_BYTES:
+            if len(body) > max_bytes:
                 raise too_long
+    return bytes(body)
+
+
+async def _read(request: Request, shape: type[T]) -> T:
+    if _kind(request) != "application/json":
+        raise _Bad(415, "Send JSON.")
+    body = await _body(request, MAX_BODY_BYTES, f"{MAX_BODY_BYTES // 1_000_000} MB")
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

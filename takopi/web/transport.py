@@ -6,7 +6,7 @@ import math
 import os
 import socket
 import sqlite3
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
@@ -23,7 +23,7 @@ from takopi.kit.clock import now_ms
 from takopi.store import inbox
 from takopi.store.database import Database
 from takopi.store.inbox import Received
-from takopi.web import inbound
+from takopi.web import inbound, uploads
 from takopi.web.chat import NAME, SCOPE, ref
 from takopi.web.feed import Feed
 from takopi.web.outbox import Outbox
@@ -54,7 +54,15 @@ class WebTransport:
     bot_name = "takopi"
     max_units = 16_000
 
-    def __init__(self, db: Database, *, listener: socket.socket, token: str) -> None:
+    def __init__(
+        self,
+        db: Database,
+        *,
+        listener: socket.socket,
+        token: str,
+        on_sent: Callable[[str, MessageRef], None] = lambda _key, _ref: None,
+        takes_files: Callable[[], bool] = lambda: False,
+    ) -> None:
         # Bounded by how fast one person clicks; and what is in the store must get through at once.
         send, self.incoming = trio.open_memory_channel[Arrival](math.inf)
         self.address = f"http://{HOST}:{listener.getsockname()[1]}"
@@ -64,8 +72,9 @@ class WebTransport:
         self._token = token
         self._deliver = send
         self._feed = Feed()
-        self.outbox = Outbox(db, on_change=self._feed.note_change)
+        self.outbox = Outbox(db, on_change=self._feed.note_change, on_sent=on_sent)
         self._menu: tuple[Command, ...] = ()
+        self._takes_files = takes_files
 
     async def listen(self) -> None:
         """Answer browsers until cancelled; what nobody took before the last end comes first."""
@@ -77,6 +86,7 @@ class WebTransport:
             port=self._listener.getsockname()[1],
             deliver=self._deliver.send_nowait,
             menu=lambda: self._menu,
+            takes_files=self._takes_files,
         )
         await serve_site(site, os.dup(self._listener.fileno()))
 
@@ -84,6 +94,13 @@ class WebTransport:
     def reread(received: Received) -> Incoming | None:
         """What an update of the inbox says."""
         return inbound.read(received)
+
+    async def fetch(self, file_id: str) -> bytes:
+        """The content of a file that a person handed to the page."""
+        file = await self._db.read(lambda conn: uploads.find(conn, int(file_id)))
+        if file is None:
+            raise Refused("the page no longer has this file", way_out="send it again")
+        return file.data
 
     async def send(self, scope: Scope, message: Outgoing) -> MessageRef:
         """Show a message once, behind everything that was said before."""
@@ -135,14 +152,23 @@ class WebTransport:
 
 @asynccontextmanager
 async def open_web(
-    config: Config, db: Database, *, token: str
+    config: Config,
+    db: Database,
+    *,
+    token: str,
+    on_sent: Callable[[str, MessageRef], None] = lambda _key, _ref: None,
+    takes_files: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[WebTransport, None]:
     """The page of the config, for as long as the block lasts; nothing runs until it is started.
 
     Its address is taken from here on, and known: `url` opens it. `Unfit` if the port is not free.
+    `on_sent` hears which message became of what was in the store's outbox under a key;
+    `takes_files` says whether files can be handed to it.
     """
     with _bound(config.web.port) as listener:
-        transport = WebTransport(db, listener=listener, token=token)
+        transport = WebTransport(
+            db, listener=listener, token=token, on_sent=on_sent, takes_files=takes_files
+        )
         with transport.incoming:
             yield transport
 

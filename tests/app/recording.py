@@ -13,8 +13,10 @@ import trio
 from takopi.app.commands.registry import COMMANDS
 from takopi.app.desk import Call, Desk
 from takopi.app.drafting import draft_ports, open_parts
+from takopi.app.filing import Intake
 from takopi.app.interviewing import InterviewHost
 from takopi.app.presses import register
+from takopi.app.sessions import turn_ports
 from takopi.config.limits import Limits
 from takopi.config.loaded import Config, Project
 from takopi.config.schema import EngineSettings, Oneshot, SessionMode
@@ -41,6 +43,7 @@ from takopi.store.database import Database, open_database
 from takopi.store.inbox import Received
 from takopi.store.ledger import Run
 from takopi.telegram.buttons import Registry
+from takopi.turns.chat import TurnChat
 
 ADA = 1001
 GROUP = -1002000
@@ -335,6 +338,10 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
     # Nothing but the demo engine, which is part of takopi, is installed.
     environ = {"PATH": str(cwd), "HOME": str(folder)}
 
+    async def fetch(_scope: Scope, file_id: str) -> bytes:
+        await trio.lowlevel.checkpoint()
+        return file_id.encode()
+
     def reread(received: Received) -> Incoming | None:
         return incoming.get(received.id)
 
@@ -357,6 +364,9 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
             asks = Asks(shop)
             schedule = Schedule(runs, shop, asks)
             requests = Requests(shop, schedule)
+            turns = TurnChat(
+                runs, turn_ports(shop, parts.admins, oneshot=Asker(Demo()), environ=environ)
+            )
             desk = Desk(
                 shop=shop,
                 schedule=schedule,
@@ -368,9 +378,11 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
                     db,
                     files=Files(folder / "sessions"),
                     oneshot=Asker(Demo()),
-                    host=InterviewHost(shop, requests),
+                    host=InterviewHost(shop, requests, turns),
                 ),
+                turns=turns,
                 ear=parts.ear,
+                intake=Intake(shop, requests, parts.ear, fetch),
                 started_at=trio.current_time(),
                 last_poll_s=lambda: {"telegram": 3.0},
                 reread=reread,

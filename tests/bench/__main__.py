@@ -12,6 +12,7 @@ from tests.bench import (
     daemon_start,
     pipeline,
     prompts,
+    sessions,
     spawn,
     startup,
     throughput,
@@ -25,6 +26,7 @@ def main() -> None:
     """Measure everything, and print each table as soon as it is there."""
     spawned, piped = trio.run(spawn.measure), trio.run(pipeline.measure)
     print_table([*startup.measure(), *spawned, throughput.measure(), prompts.measure(), *piped])
+    print_table([sessions.measure()])
     print_table(trio.run(daemon_start.measure, HISTORY_ROWS))
     print_table(trio.run(daemon_messages.measure, HISTORY_ROWS))
     print_table(trio.run(daemon_plans.measure))

@@ -13,6 +13,10 @@ def project(takopi: Takopi, alias: str) -> dict[str, object]:
     return tomllib.loads(takopi.config_file.read_text(encoding="utf-8"))["projects"][alias]
 
 
+CONNECTED = "bot_token = '1:a'\nchat_id = 5\n"
+"""With these two nothing is left to set up, and a terminal is asked for the project alone."""
+
+
 @pytest.fixture
 def repo(takopi: Takopi) -> Path:
     takopi.cwd = make_repo(takopi.folder / "dev" / "z80")
@@ -165,12 +169,14 @@ def test_invalid_alias_is_refused_and_nothing_written(
 def test_alias_is_asked_for_with_the_name_of_the_folder_as_suggestion(
     takopi: Takopi, repo: Path
 ) -> None:
+    takopi.write(CONNECTED)
     outcome = takopi.on_terminal("init", answers=[("alias of this project [z80]", "\n")])
     assert outcome.code == 0
     assert project(takopi, "z80")["path"] == str(repo)
 
 
 def test_alias_that_cannot_be_is_asked_for_again(takopi: Takopi, repo: Path) -> None:
+    takopi.write(CONNECTED)
     outcome = takopi.on_terminal(
         "init",
         answers=[("alias of this project", "cancel\n"), ("alias of this project", "foo\n")],
@@ -181,6 +187,7 @@ def test_alias_that_cannot_be_is_asked_for_again(takopi: Takopi, repo: Path) -> 
 
 
 def test_suggestion_is_made_from_a_name_that_is_no_alias(takopi: Takopi) -> None:
+    takopi.write(CONNECTED)
     takopi.cwd = make_repo(takopi.folder / "my repo (2)")
     takopi.on_terminal("init", answers=[("[my-repo-2]", "\n")])
     assert project(takopi, "my-repo-2")["path"] == str(takopi.cwd)
@@ -193,7 +200,9 @@ def test_alias_cannot_be_asked_for_without_a_terminal(takopi: Takopi, repo: Path
     assert not takopi.home.exists()
 
 
-TAKEN = "# mine\n[projects.Foo]\npath = '/a'\nworktree_base = 'dev'\nchat_id = 7 # ours\n"
+TAKEN = (
+    f"# mine\n{CONNECTED}[projects.Foo]\npath = '/a'\nworktree_base = 'dev'\nchat_id = 7 # ours\n"
+)
 
 
 def test_taken_alias_is_not_overwritten_without_a_terminal(takopi: Takopi, repo: Path) -> None:
@@ -335,3 +344,12 @@ def test_folder_that_is_gone_is_refused(takopi: Takopi) -> None:
     )
     assert done.returncode == 1
     assert "this folder is gone" in done.stderr
+
+
+def test_takopi_without_a_config_names_the_ways_to_begin(takopi: Takopi) -> None:
+    outcome = takopi()
+    assert outcome.code == 78
+    assert outcome.err == (
+        f"error: there is no {takopi.config_file}\n"
+        "  `takopi init` makes it; `takopi demo` needs none\n"
+    )

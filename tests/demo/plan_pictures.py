@@ -13,7 +13,7 @@ from takopi.cli.demo_page import Page, open_page
 from tests.demo.process import WITHIN_S, open_demo
 from tests.demo.screenshot import photograph
 
-HEIGHT = 640
+WIDTH, HEIGHT = 720, 640
 
 
 async def answer(page: Page, question: str, label: str) -> None:
@@ -27,7 +27,7 @@ async def take(folder: Path, home: Path) -> None:
             await demo.start()
             await demo.until_printed("Ctrl-C ends takopi")
             async with open_page(demo.url, tell=lambda _: None) as page:
-                shoot = partial(photograph, demo.url, height=HEIGHT)
+                shoot = partial(photograph, demo.url, width=WIDTH, height=HEIGHT)
                 await page.say("/plan add JWT authentication")
                 await answer(page, "Q1", "As it needs to be")
                 await page.sees("Q2", lambda m: "\nQ2 of " in m.text)

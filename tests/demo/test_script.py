@@ -40,12 +40,12 @@ async def failure(*, status: str, body: str, step_s: float = WITHIN_S) -> str:
 
 async def test_step_that_goes_wrong_is_named() -> None:
     what = await failure(status="409 Conflict", body='{"error": "Not now."}')
-    assert what == "step 1 of 5 failed: the page answers 409 to /send: Not now."
+    assert what == "step 1 of 6 failed: the page answers 409 to /send: Not now."
 
 
 async def test_step_that_takes_too_long_says_what_did_not_come() -> None:
     what = await failure(status="200 OK", body='{"id": 1}', step_s=1)
-    assert what == "step 1 of 5 failed: the answer did not come in 1 seconds"
+    assert what == "step 1 of 6 failed: the answer did not come in 1 seconds"
 
 
 async def test_page_that_is_not_there_is_said() -> None:
@@ -53,5 +53,5 @@ async def test_page_that_is_not_there_is_said() -> None:
         await bound.bind(("127.0.0.1", 0))
         async with open_client() as client:
             page = Page(client, f"http://127.0.0.1:{bound.getsockname()[1]}", tell=nothing)
-            with pytest.raises(TakopiError, match="step 1 of 5 failed: the page did not answer"):
+            with pytest.raises(TakopiError, match="step 1 of 6 failed: the page did not answer"):
                 await play(page, announce=nothing)

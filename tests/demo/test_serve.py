@@ -22,14 +22,33 @@ async def start_with_a_run_that_hangs(demo: Demo) -> None:
             await demo.until_alive(idle + 4)
 
 
-async def test_address_and_five_things_to_try_are_printed(demo: Demo) -> None:
+async def test_address_and_six_things_to_try_are_printed(demo: Demo) -> None:
     began = trio.current_time()
     await demo.start()
     await demo.until_printed("http://127.0.0.1:")
     print(f"the demo was there after {trio.current_time() - began:.2f} s")
     await demo.until_printed("Ctrl-C ends takopi")
 
-    assert all(f"  {number}. " in demo.out for number in range(1, 6))
+    assert all(f"  {number}. " in demo.out for number in range(1, 7))
+
+
+async def test_session_is_planned_approved_and_reported(demo: Demo) -> None:
+    await demo.start()
+    await demo.until_printed("Ctrl-C ends takopi")
+    (first,) = re.findall(r"^  6\. (.+)$", demo.out, re.MULTILINE)
+    (second,) = re.findall(r"Then (/session plan [^:]+):", demo.out)
+
+    with trio.fail_after(WITHIN_S):
+        async with open_page(demo.url, tell=lambda _: None) as page:
+            await page.say(first)
+            await page.sees("the session", lambda m: "has begun" in m.text)
+            await page.say(second)
+            card = await page.sees("the plan", lambda m: "Approve all" in m.labels)
+            await page.press(card, "Approve all")
+            report = await page.sees("the report", lambda m: "Next turn" in m.labels)
+
+    assert "SUCCESS" in report.text
+    assert "write a greeting" in report.text
 
 
 async def test_tool_of_the_sample_server_is_called_once_it_is_allowed(demo: Demo) -> None:

@@ -25,16 +25,18 @@ class Block:
 
 
 def blocks(*kinds: str) -> list[Block]:
-    """Every block of these kinds, page by page."""
-    return [block for page in PAGES for block in _blocks(page) if block.kind in kinds]
+    """Every block of these kinds, or of any where none is named, page by page."""
+    return [block for page in PAGES for block in _blocks(page) if not kinds or block.kind in kinds]
 
 
 def _blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
-    pattern = r"^```(?P<kind>\w*)\n(?P<fenced>.*?)^```$|(?<=\n\n)(?P<indented>(?: {4}[^\n]*\n)+)"
+    fenced = r"^(?P<margin> *)```(?P<kind>\w*)\n(?P<fenced>.*?)^(?P=margin)```$"
+    pattern = rf"{fenced}|(?<=\n\n)(?P<indented>(?: {{4}}[^\n]*\n)+)"
     for match in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, match.start()) + 1
         if match["indented"] is None:
-            yield Block(page, line, match["kind"], match["fenced"])
+            inside = re.sub(rf"^{match['margin']}", "", match["fenced"], flags=re.MULTILINE)
+            yield Block(page, line, match["kind"], inside)
         else:
             yield Block(page, line, "", re.sub(r"^ {4}", "", match["indented"], flags=re.MULTILINE))

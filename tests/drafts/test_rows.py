@@ -31,7 +31,7 @@ def begin(conn: sqlite3.Connection, scope: Scope, *versions: str) -> Draft:
     for version in versions:
         draft = with_version(draft, version)
     rows.save(conn, draft)
-    rows.set_card(conn, draft.id, 77)
+    rows.card_arrived(conn, rows.next_card(conn, draft.id), 77)
     return draft
 
 

@@ -8,9 +8,10 @@ from takopi.cli.demo_page import open_page
 from takopi.drafts.machine import PRESS, DraftPress
 from takopi.drafts.master import SYSTEM
 from tests.drafts.claude_stand_in import StandIn
+from tests.e2e.drafting import card_with, draft, text, versions
 from tests.e2e.rig import WITHIN_S, Rig
 from tests.e2e.test_both import ADDRESS, BOTH
-from tests.e2e.test_drafts import card_with, draft, group_with_topics, text, versions
+from tests.e2e.test_drafts_topics import group_with_topics
 from tests.model.script import Fail, Rule, Say
 from tests.model.server import serve_model
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import trio
@@ -7,6 +9,7 @@ import trio
 from tests.botapi.chats import Message
 from tests.e2e.rig import Rig
 from tests.e2e.test_tools import tools
+from tests.mcp.rig import SERVER
 
 
 def noting_codex(rig: Rig) -> Path:
@@ -79,6 +82,46 @@ async def test_preview_of_nothing_and_of_what_cannot_run_say_so(rig: Rig) -> Non
     assert "/preview <message>" in (await rig.reply(await rig.say("/preview"))).text
     refused = await rig.reply(await rig.say("/preview @nowhere do it"))
     assert "@nowhere names a branch, but no project" in refused.text
+
+
+def slow_server(rig: Rig) -> Path:
+    """Let the runs of z80 have a server that takes its time, until a file is there: that file."""
+    path, go = rig.project("z80"), rig.folder / "go"
+    waiting = f"while [ ! -e '{go}' ]; do sleep 0.05; done; exec '{sys.executable}' '{SERVER}'"
+    rig.configure(
+        f"[mcp.servers.t]\ncommand = 'sh'\nargs = ['-c', {json.dumps(waiting)}]\n"
+        f"projects = ['z80']\n[projects.z80]\npath = '{path}'"
+    )
+    return go
+
+
+async def test_preview_that_takopi_stops_on_its_way_is_told_of_after_the_next_start(
+    rig: Rig,
+) -> None:
+    slow_server(rig)
+    await rig.start()
+    await rig.say("/preview /z80 what now")
+    await rig.until_so(lambda: bool(rig.rows("SELECT 1 FROM inbox WHERE state = 'taken'")))
+
+    assert await rig.stop() == 0
+    await rig.start()
+
+    await rig.sees_text("takopi was stopped while it handled a message")
+
+
+async def test_chat_goes_on_while_the_servers_of_a_preview_start(rig: Rig) -> None:
+    go = slow_server(rig)
+    await rig.start()
+
+    asked = await rig.say("/preview /z80 what now")
+    help_ = await rig.reply(await rig.say("/help"))
+    answer = await rig.answer("remember the number 42")
+    assert not any(m.reply_to is asked for m in rig.chat.bot_messages)
+
+    await trio.Path(go).touch()
+    shown = await rig.sees(lambda m: m.reply_to is asked and m.text == "message")
+    assert b"t__add" in file_of(rig, shown)
+    assert max(help_.id, answer.id) < shown.id
 
 
 async def test_preview_says_which_server_did_not_start(rig: Rig) -> None:

@@ -113,6 +113,7 @@ CASES: dict[str, tuple[str, Answer | None, str]] = {
     "say": ("say: hang\n\n  `x`", None, "hang\n\n  `x`"),
     "signal": ('run true then signal {"a": 1}', None, '{"a": 1}'),
     "tool call": ('tool call s__t {"a": 1}', None, '"arguments": {"a": 1}'),
+    "tool rounds": ('tool rounds 2 s__t {"a": 1}', None, '"arguments": {"a": 1}'),
     "markdown": ("markdown", None, "| `a.py` | 12 | ✅ |"),
     "long answer": ("long answer 5000", None, "That was all."),
     "fake footer": ("fake footer", None, "ctx: somewhere-else @ not-your-branch"),
@@ -343,6 +344,23 @@ async def test_verbatim_answer_holds_nothing_else(bench: Bench) -> None:
     assert json.loads(calls.answer) == {
         "tool_calls": [{"name": "a", "arguments": {}}, {"name": "b", "arguments": [1]}]
     }
+
+
+async def test_rounds_of_a_tool_call_are_counted_in_the_thread(bench: Bench) -> None:
+    first = await bench.run("tool rounds 3 t__add {}")
+    second = await bench.run("These are the results.", resume=first.resume)
+    third = await bench.run("These are the results.", resume=first.resume)
+    last = await bench.run("These are the results.", resume=first.resume)
+    assert {first.answer, second.answer, third.answer} == {
+        '{"tool_calls": [{"name": "t__add", "arguments": {}}]}'
+    }
+    assert "This is turn 4" in last.answer
+
+
+async def test_word_ends_the_rounds_of_a_tool_call(bench: Bench) -> None:
+    first = await bench.run("tool rounds 3 t__add {}")
+    await bench.run("remember the number 42", resume=first.resume)
+    assert "This is turn 3" in (await bench.run("Go on.", resume=first.resume)).answer
 
 
 async def test_system_text_reaches_it_and_its_words_do_not_count(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from takopi.cli.errors import ending
 from takopi.cli.run import prepare
 from takopi.telegram.times import Times
 
-QUICK = Times(poll_s=2, answer_s=1.0, conflict_s=0.5, request_s=3.0)
+QUICK = Times(poll_s=2, answer_s=1.0, conflict_s=0.5, sign_s=0.5, request_s=3.0)
 """A server that is silent is given up after seconds: the short forms wait for no minute."""
 
 

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from takopi.core.errors import Unreachable
-from takopi.kit.http import open_http
+from takopi.kit.http import UnfitReply, open_client, open_http
 
 # httpx2 leaves its inner generators to Trio's finaliser when a reply is given up half-way.
 given_up_half_way = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -146,4 +146,76 @@ async def test_redirect_is_a_reply_and_is_not_followed(nursery: trio.Nursery) ->
     async with open_http() as http:
         assert (await http.request("GET", f"{url}/a")).status == 302
     assert paths == [b"/a"]
+    nursery.cancel_scope.cancel()
+
+
+def endless(head: bytes) -> Handler:
+    async def handler(stream: trio.SocketStream) -> None:
+        await read_request(stream)
+        try:
+            await stream.send_all(head)
+            while True:
+                await stream.send_all(b"data: x\n\n" * 1000)
+        except trio.BrokenResourceError:
+            await stream.aclose()
+
+    return handler
+
+
+@given_up_half_way
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", "more than 100000 bytes"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", "compressed"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n",
+            "compressed",
+        ),
+    ],
+)
+async def test_library_gets_no_reply_that_is_longer_than_the_bound_or_may_be(
+    nursery: trio.Nursery, head: bytes, why: str
+) -> None:
+    url = await serve(nursery, endless(head))
+    with trio.fail_after(30):
+        async with open_client(max_reply_bytes=100_000) as client:
+            with pytest.raises(UnfitReply, match=why):
+                await client.get(url)
+    nursery.cancel_scope.cancel()
+
+
+@given_up_half_way
+async def test_stream_of_events_may_go_on_past_the_bound(nursery: trio.Nursery) -> None:
+    url = await serve(
+        nursery, endless(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+    )
+    size = 0
+    with trio.fail_after(30):
+        async with (
+            open_client(max_reply_bytes=100_000) as client,
+            client.stream("GET", url) as response,
+        ):
+            async for piece in response.aiter_bytes():
+                size += len(piece)
+                if size > 1_000_000:
+                    break
+    assert size > 1_000_000
+    nursery.cancel_scope.cancel()
+
+
+async def test_reply_is_not_asked_for_compressed_where_there_is_a_bound(
+    nursery: trio.Nursery,
+) -> None:
+    asked: list[bytes] = []
+
+    async def handler(stream: trio.SocketStream) -> None:
+        asked.append(await read_request(stream))
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await stream.aclose()
+
+    url = await serve(nursery, handler)
+    async with open_client(max_reply_bytes=100_000) as client:
+        assert (await client.get(url)).content == b"{}"
+    assert b"\r\naccept-encoding: identity\r\n" in asked[0].lower()
     nursery.cancel_scope.cancel()

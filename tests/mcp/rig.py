@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Literal
 
 import trio
 
@@ -18,6 +19,10 @@ from takopi.mcp.servers import McpServers, Surroundings
 
 SERVER = Path(__file__).with_name("server.py")
 WITHIN_S = 60.0
+
+Way = Literal["stdio", "http", "events"]
+WAYS: tuple[Way, ...] = ("stdio", "http", "events")
+"""Over stdio, over HTTP with plain JSON in its replies, and with streams of events."""
 
 
 def stdio(*, projects: tuple[str, ...] = (), allow: tuple[str, ...] = ()) -> McpServer:
@@ -41,14 +46,15 @@ async def open_servers(
 
 
 @contextmanager
-def http_server() -> Generator[str, None, None]:
+def http_server(*args: str) -> Generator[str, None, None]:
     """The same server over HTTP; its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, SERVER, str(port)],
+        [sys.executable, SERVER, str(port), *args],
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -62,3 +68,13 @@ def http_server() -> Generator[str, None, None]:
     finally:
         process.kill()
         process.wait()
+
+
+@contextmanager
+def server_by(way: Way, *, allow: tuple[str, ...] = ("*",)) -> Generator[McpServer, None, None]:
+    """The server, reached in this way."""
+    if way == "stdio":
+        yield stdio(allow=allow)
+        return
+    with http_server(*(["events"] if way == "events" else [])) as url:
+        yield McpServer(url=url, allow=allow)

@@ -1,4 +1,8 @@
-"""A real MCP server with tools for every occasion: over stdio, or over HTTP with a port."""
+"""A real MCP server with tools for every occasion: over stdio, or with a port over HTTP.
+
+There its replies are plain JSON, or with `events` after the port streams of events. With `stuck`
+it does so too, and does not answer when it is told that a session is over.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ import sys
 import time
 from pathlib import Path
 
+import anyio
+import uvicorn
 from mcp.server.mcpserver import Image, MCPServer
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 92
 
@@ -65,8 +72,41 @@ def count(path: str) -> str:
     return "counted"
 
 
+@server.tool()
+def read_note(path: str) -> str:
+    """Returns what a file says."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+@server.tool()
+def write_note(path: str, text: str) -> str:
+    """Lets a file say this."""
+    Path(path).write_text(text, encoding="utf-8")
+    return "written"
+
+
+def aged(app: ASGIApp, *, stuck: bool) -> ASGIApp:
+    """The same as a server that is a year older: it has sessions, and answers with events."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if stuck and scope.get("method") == "DELETE":
+            await anyio.sleep_forever()
+        headers = [
+            (name, value)
+            for name, value in scope.get("headers", ())
+            if name != b"mcp-protocol-version" or value < b"2026"
+        ]
+        await app({**scope, "headers": headers}, receive, send)
+
+    return answer
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
-    else:
-        server.run()
+    match sys.argv[1:]:
+        case [port, "events" | "stuck" as how]:
+            app = aged(server.streamable_http_app(), stuck=how == "stuck")
+            uvicorn.run(app, port=int(port), log_level="error")
+        case [port]:
+            server.run("streamable-http", port=int(port))
+        case _:
+            server.run()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from takopi.core.errors import Refused
 from takopi.core.tools import MCPToolCall
 from takopi.mcp.arguments import check_arguments
-from takopi.mcp.calls import parse_tool_calls, text_around
+from takopi.mcp.calls import UNREADABLE, mentions_calls, parse_tool_calls, text_around
 from takopi.mcp.content import cap
 
 ONE = '{"tool_calls": [{"name": "t__add", "arguments": {"a": 1}}]}'
@@ -39,16 +41,60 @@ def test_calls_are_found_wherever_they_may_stand(response: str, around: str) -> 
         "Hello",
         f"I would write {ONE} in such a case.",
         f"````\n```json\n{ONE}\n```\n````",
-        '{"tool_calls": "none"}',
         '{"calls": []}',
-        ONE[:-1],
-        '{"tool_calls": [{"name": "t__add", "arguments": {"a": NaN}}]}',
-        '{"tool_calls": ' + "[" * 100_000,
+        'It says:\n\n```json\n{"id": 7, "tool_calls": null}\n```',
     ],
 )
 def test_what_only_looks_like_calls_is_text(response: str) -> None:
     assert parse_tool_calls(response) == []
     assert text_around(response) == response
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ONE[:-1],
+        '{"tool_calls": "none"}',
+        '{"tool_calls": [{"name": "t__add", "arguments": {"a": NaN}}]}',
+        '{"tool_calls": [{"name": "t__add", "arguments": {"a": "two\nlines"}}]}',
+        '{"tool_calls": ' + "[" * 100_000,
+        ONE + "]",
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["{}", "I look.\n\n```json\n{}\n```", "I look.\n{}", "{}\n\nDone."]
+)
+def test_broken_calls_are_one_that_will_fail_and_no_text(broken: str, around: str) -> None:
+    response = around.replace("{}", broken)
+    assert parse_tool_calls(response)[-1].name in {"", "t__add"}
+    assert "tool_calls" not in text_around(response)
+    assert text_around(response).startswith("I look.") == around.startswith("I look.")
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", "\n\n"])
+@pytest.mark.parametrize("around", ["{}", "```\n{}\n```", "I look.\n{}\nDone."])
+def test_calls_in_a_row_are_all_found(between: str, around: str) -> None:
+    response = around.replace("{}", f"{ONE}{between}{ONE}")
+    assert parse_tool_calls(response) == [CALL, CALL]
+    assert "tool_calls" not in text_around(response)
+
+
+def test_broken_call_after_a_good_one_is_not_shown() -> None:
+    response = f"I look.\n{ONE} {ONE[:-1]}"
+    assert parse_tool_calls(response) == [CALL, UNREADABLE]
+    assert text_around(response) == "I look."
+
+
+def test_reading_broken_calls_takes_no_longer_the_more_there_are() -> None:
+    began = time.thread_time()
+    text_around('{"tool_calls": [\n\n' * 50_000)
+    assert time.thread_time() - began < 1
+
+
+@pytest.mark.parametrize("size", range(1, len(ONE)))
+def test_note_that_was_cut_off_in_a_call_is_known_as_one(size: int) -> None:
+    cut = f"I will look. {ONE[:size]}…"
+    assert mentions_calls(cut) == (size > len('{"'))
 
 
 def test_several_calls_are_found_in_their_order() -> None:

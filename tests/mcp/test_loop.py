@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
@@ -9,14 +10,14 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from takopi.config.schema import McpServer
 from takopi.core.events import Action, Answer, Completed, Usage
 from takopi.core.ids import EngineId, ResumeToken
 from takopi.core.tools import MCPToolCall, MCPToolResult
+from takopi.mcp.calls import MAX_CALLS
 from takopi.mcp.loop import ALL_FAILED, NO_THREAD, CLIMCPResponseHandler
 from takopi.mcp.servers import McpServers
 from takopi.runs.tooling import results_prompt
-from tests.mcp.rig import http_server, open_servers, stdio
+from tests.mcp.rig import WAYS, Way, open_servers, server_by, stdio
 
 THREAD = ResumeToken(EngineId("demo"), "0123")
 SPENT = Usage(input_tokens=1, cost_usd=0.5)
@@ -28,6 +29,15 @@ def calls(*named: tuple[str, object]) -> str:
 
 ADD = ("t__add", {"a": 1, "b": 2})
 NOTHING: dict[str, object] = {}
+TOO_LONG: dict[Way, str] = {
+    "stdio": "the server is gone: its reply has more than 8388608 bytes",
+    "http": "the reply has more than 8388608 bytes",
+    "events": "exceeded the 8388608 byte limit",
+}
+
+# The SDK and httpx2 leave their inner generators to Trio's finaliser when a stream is given up.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+every_way = pytest.mark.parametrize("way", WAYS)
 
 
 def said(answer: str) -> Completed:
@@ -64,97 +74,94 @@ class Story:
 
 
 async def results_of(
-    tmp_path: Path, *named: tuple[str, object], call_s: float = 60
+    tmp_path: Path, way: Way, *named: tuple[str, object], call_s: float = 60
 ) -> Sequence[MCPToolResult]:
-    async with open_servers(tmp_path, {"t": stdio(allow=("*",))}) as servers:
-        handler = await Story([""]).handler(servers, call_s=call_s)
-        return await handler.execute_tools(list(starmap(MCPToolCall, named)))
+    with server_by(way) as server:
+        async with open_servers(tmp_path, {"t": server}) as servers:
+            handler = await Story([""]).handler(servers, call_s=call_s)
+            return await handler.execute_tools(list(starmap(MCPToolCall, named)))
 
 
-async def test_detected_tools_are_executed_with_success_and_output(tmp_path: Path) -> None:
-    assert await results_of(tmp_path, ADD, ("t__echo", {"text": "hi"})) == [
-        MCPToolResult("t__add", success=True, output="3"),
-        MCPToolResult("t__echo", success=True, output="hi"),
-    ]
+@every_way
+async def test_detected_tools_are_executed_with_success_and_output(
+    tmp_path: Path, way: Way
+) -> None:
+    echo, long = ("t__echo", {"text": "hi"}), ("t__much", {"size": 70_000})
+    named = (ADD, echo, long, ("t__picture", NOTHING))
+    added, echoed, much, picture = await results_of(tmp_path, way, *named)
+    assert added == MCPToolResult("t__add", success=True, output="3")
+    assert echoed == MCPToolResult("t__echo", success=True, output="hi")
+    assert much.success
+    assert much.output.startswith("x" * 65536 + "\n[cut after 65536 bytes")
+    shown = "[image: image/png, 102 bytes, not shown]"
+    assert picture == MCPToolResult("t__picture", success=True, output=shown)
 
 
-@pytest.mark.parametrize(
-    ("call", "why"),
-    [
+@every_way
+async def test_call_that_fails_is_a_failed_result_and_the_next_is_made(
+    tmp_path: Path, way: Way
+) -> None:
+    failing: list[tuple[tuple[str, object], str]] = [
         (("t__ad", NOTHING), "there is no tool of this name"),
         (("T__add", {"a": 1, "b": 2}), "there is no tool of this name"),
         (("t__add", {"a": 1}), "'b' is a required property"),
         (("t__add", [1, 2]), "must be a JSON object"),
         (("t__fail", NOTHING), "Error executing tool fail"),
-        (("t__die", NOTHING), "the server is gone"),
-    ],
-)
-async def test_call_that_fails_is_a_failed_result(
-    tmp_path: Path, call: tuple[str, object], why: str
-) -> None:
-    (result,) = await results_of(tmp_path, call)
+        (("t__much", {"size": 50_000_000}), TOO_LONG[way]),
+    ]
+    named = [call for call, _ in failing]
+    *failed, last = await results_of(tmp_path, way, *named, ADD)
+    for result, (call, why) in zip(failed, failing, strict=True):
+        assert (result.name, result.success) == (call[0], False)
+        assert why in result.output
+    assert last.output == "3"
+
+
+@every_way
+async def test_server_that_is_killed_in_a_call_fails_it(tmp_path: Path, way: Way) -> None:
+    (result,) = await results_of(tmp_path, way, ("t__die", NOTHING))
     assert not result.success
-    assert why in result.output
+    assert "the server is gone" in result.output
 
 
-async def test_calls_over_http_come_to_the_same(tmp_path: Path) -> None:
-    expected = {
-        "t__add": ({"a": 1, "b": 2}, "3"),
-        "t__echo": (NOTHING, "'text' is a required property"),
-        "t__fail": (NOTHING, "Error executing tool fail"),
-        "t__much": ({"size": 50_000_000}, "[cut after 65536 bytes"),
-        "t__picture": (NOTHING, "[image: image/png, 102 bytes, not shown]"),
-        "t__die": (NOTHING, "the server is gone"),
-    }
-    with http_server() as url:
-        web = McpServer(url=url, allow=("*",))
-        async with open_servers(tmp_path, {"t": web}, max_output_bytes=65536) as servers:
-            handler = await Story([""]).handler(servers)
-            named = [MCPToolCall(name, arguments) for name, (arguments, _) in expected.items()]
-            results = await handler.execute_tools(named)
-    for result, (_, came) in zip(results, expected.values(), strict=True):
-        assert came in result.output
-
-
-async def test_call_over_http_that_hangs_fails_at_its_deadline(tmp_path: Path) -> None:
-    with http_server() as url:
-        async with open_servers(tmp_path, {"t": McpServer(url=url, allow=("*",))}) as servers:
-            handler = await Story([""]).handler(servers, call_s=0.5)
-            (result,) = await handler.execute_tools([MCPToolCall("t__hang", {})])
+@every_way
+async def test_call_that_hangs_fails_at_its_deadline(tmp_path: Path, way: Way) -> None:
+    (result,) = await results_of(tmp_path, way, ("t__hang", NOTHING), call_s=0.5)
     assert result.output == "the tool did not answer within 0.5 s"
 
 
-async def test_several_calls_and_two_rounds_go_over_http(tmp_path: Path) -> None:
-    story = Story([f"Two:\n```\nx\n```\n```json\n{calls(ADD, ADD)}\n```", "All done."])
-    with http_server() as url:
-        async with open_servers(tmp_path, {"t": McpServer(url=url, allow=("*",))}) as servers:
+async def test_too_many_calls_of_one_answer_are_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "count"
+    count = ("t__count", {"path": str(path)})
+    *made, last = await results_of(tmp_path, "stdio", *[count] * (MAX_CALLS + 1))
+    assert all(result.success for result in made)
+    assert (last.success, last.output) == (False, "only 20 calls are made for one answer")
+    assert len(path.read_text(encoding="utf-8").splitlines()) == MAX_CALLS
+
+
+@every_way
+async def test_results_go_back_round_by_round_until_there_are_no_calls(
+    tmp_path: Path, way: Way
+) -> None:
+    two = calls(("t__echo", {"text": "two"}), ADD)
+    story = Story([f"First:\n```sh\nls\n```\nthen:\n```json\n{two}\n```", "All done."])
+    with server_by(way) as server:
+        async with open_servers(tmp_path, {"t": server}) as servers:
             handler = await story.handler(servers)
             done = await handler.follow(said(calls(ADD)), story.resume)
     assert done.answer == "All done."
-    assert [prompt.count("```text\n3\n```") for prompt in story.prompts] == [1, 2]
-
-
-async def test_call_that_hangs_fails_at_its_deadline(tmp_path: Path) -> None:
-    (result,) = await results_of(tmp_path, ("t__hang", {}), call_s=0.5)
-    assert result.output == "the tool did not answer within 0.5 s"
-
-
-async def test_results_go_back_round_by_round_until_there_are_no_calls(tmp_path: Path) -> None:
-    story = Story([calls(("t__echo", {"text": "two"})), "All done."])
-    async with open_servers(tmp_path, {"t": stdio(allow=("*",))}) as servers:
-        handler = await story.handler(servers)
-        done = await handler.follow(said(calls(ADD)), story.resume)
-    assert done.answer == "All done."
     assert done.usage == Usage(input_tokens=3, cost_usd=1.5)
-    assert ["```text\n3\n```" in story.prompts[0], "```text\ntwo\n```" in story.prompts[1]] == [
-        True,
-        True,
+    assert [re.findall(r"```text\n(.*)\n```", prompt) for prompt in story.prompts] == [
+        ["3"],
+        ["two", "3"],
     ]
     assert [(a.title, a.phase, a.ok) for a in story.actions] == [
         ("t__add", "started", None),
         ("t__add", "completed", True),
         ("t__echo", "started", None),
         ("t__echo", "completed", True),
+        ("t__add", "started", None),
+        ("t__add", "completed", True),
     ]
     assert story.asked == []
 

@@ -10,9 +10,21 @@ import trio
 from takopi.config.schema import McpServer
 from takopi.core.errors import Refused, Unreachable
 from tests.kit.processes import alive, new_mark
-from tests.mcp.rig import http_server, open_servers, stdio
+from tests.mcp.rig import WAYS, WITHIN_S, Way, http_server, open_servers, stdio
 
-TOOLS = ["add", "echo", "fail", "hang", "much", "picture", "die", "count"]
+REPOSITORY = Path(__file__).parents[2]
+TOOLS = [
+    "add",
+    "echo",
+    "fail",
+    "hang",
+    "much",
+    "picture",
+    "die",
+    "count",
+    "read_note",
+    "write_note",
+]
 
 
 async def test_tools_of_a_stdio_server_are_offered_by_their_whole_names(tmp_path: Path) -> None:
@@ -78,9 +90,41 @@ async def test_tool_that_raises_is_refused_with_its_words(tmp_path: Path) -> Non
 async def test_long_output_is_cut_and_says_so(tmp_path: Path) -> None:
     async with open_servers(tmp_path, {"t": stdio()}, max_output_bytes=2048) as servers:
         servers.find(None)
-        said = await servers.call("t__much", {"size": 50_000_000})
+        said = await servers.call("t__much", {"size": 4_000_000})
         assert said.startswith("x" * 2048 + "\n[cut after 2048 bytes")
         assert len(said) < 2200
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_reply_of_50_mb_does_not_fill_the_memory(tmp_path: Path, way: Way) -> None:
+    weighing = [sys.executable, "-m", "tests.mcp.weigh", way, "50000000", tmp_path]
+    output = subprocess.run(
+        weighing, check=True, capture_output=True, text=True, cwd=REPOSITORY, timeout=WITHIN_S
+    ).stdout
+    assert int(output.splitlines()[-1]) < 64 * 1024
+
+
+# The SDK leaves its inner generators to Trio's finaliser when a stream is given up.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_server_that_does_not_let_go_of_a_session_is_connected_again(tmp_path: Path) -> None:
+    with http_server("stuck") as url:
+        async with open_servers(tmp_path, {"t": McpServer(url=url)}) as servers:
+            servers.find(None)
+            with pytest.raises(Unreachable, match="exceeded the 8388608 byte limit"):
+                await servers.call("t__much", {"size": 50_000_000})
+            assert await servers.call("t__add", {"a": 1, "b": 1}) == "2"
+
+
+async def test_server_that_says_too_much_of_its_tools_is_not_used(tmp_path: Path) -> None:
+    code = (
+        "from mcp.server.mcpserver import MCPServer; server = MCPServer('x');"
+        "server.tool(description='x' * 2_000_000)(print); server.run()"
+    )
+    talker = McpServer(command=sys.executable, args=("-c", code))
+    async with open_servers(tmp_path, {"t": talker, "u": stdio()}) as servers:
+        offer = await servers.offer(None)
+        assert offer.problems == ("MCP server t: its tools have more than 1048576 bytes",)
+        assert "u__add" in [tool.name for tool in offer.tools]
 
 
 async def test_image_is_named_and_not_shown(tmp_path: Path) -> None:

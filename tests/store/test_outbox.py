@@ -238,3 +238,15 @@ def test_a_question_that_nobody_needs_is_not_sent(conn: sqlite3.Connection) -> N
     ask(conn, run_id, "ask:1")
     assert outbox.close_question(conn, "ask:1", now_ms=2) is None
     assert outbox.take_next(conn, CHAT, now_ms=5000) is None
+
+
+@pytest.mark.parametrize("size", [outbox.KEPT_BYTES, outbox.KEPT_BYTES + 1])
+def test_a_file_of_no_run_is_not_kept_once_it_has_arrived(
+    conn: sqlite3.Connection, size: int
+) -> None:
+    payload = bytes(size)
+    for run_id in (None, start_run(conn)):
+        add(conn, payload, run_id=run_id)
+        outbox.confirm(conn, take(conn).id, message_id=50 + (run_id or 0), now_ms=1)
+    kept = [row["payload"] for row in conn.execute("SELECT payload FROM outbox ORDER BY id")]
+    assert kept == [payload if size == outbox.KEPT_BYTES else b"", payload]

@@ -69,7 +69,7 @@ class Heard:
     lost: list[tuple[MessageRef, Card]] = field(default_factory=list[tuple[MessageRef, Card]])
     on_lost: Callable[[MessageRef, Card], None] = lambda _ref, _card: None
 
-    def count_poll(self) -> None:
+    def count_poll(self, _failure: TakopiError | None) -> None:
         self.polls += 1
         self.polled.set()
         self.polled = trio.Event()

@@ -95,7 +95,7 @@ def test_a_press_without_message_or_data_is_nothing(press: dict[str, Any]) -> No
 def test_a_caption_is_the_text() -> None:
     got = read(text=None, caption="look", document={"file_id": "f1", "file_unique_id": "u"})
 
-    assert (got.text, got.document) == ("look", Document("f1", "file"))
+    assert (got.text, got.documents) == ("look", (Document("f1", "file"),))
 
 
 def test_the_text_of_a_reply_may_be_a_caption_too() -> None:
@@ -127,7 +127,7 @@ def test_a_photo_is_its_largest_size() -> None:
     ]
     got = read(text=None, photo=sizes, media_group_id="1300")
 
-    assert got.document == Document("l", "photo.jpg", size_bytes=5)
+    assert got.documents == (Document("l", "photo.jpg", size_bytes=5),)
     assert got.album == "1300"
 
 
@@ -138,7 +138,7 @@ def test_a_photo_is_its_largest_size() -> None:
 def test_recordings_are_files(kind: str, name: str) -> None:
     got = read(text=None, **{kind: {"file_id": "f", "file_unique_id": "u", "duration": 3}})
 
-    assert got.document == Document("f", name)
+    assert got.documents == (Document("f", name),)
 
 
 def test_a_topic_is_named_for_messages_of_a_topic_only() -> None:

@@ -7,6 +7,7 @@ import trio
 
 from takopi.core.errors import Refused, TakopiError
 from takopi.core.ids import Scope
+from takopi.core.messages import IncomingMessage
 from takopi.core.ports import Transport
 from takopi.kit.http import open_http
 from takopi.telegram.api import Api
@@ -59,8 +60,8 @@ async def test_a_file_of_a_person_can_be_fetched(api: BotApi, tmp_path: Path) ->
     async with open_rig(api, tmp_path, poll=True) as rig:
         await ada.document(ada.chat, Attached("notes.txt", b"all of it", caption="read"))
         got = (await rig.next_arrival()).what
-        document = getattr(got, "document", None)
-        assert document is not None
+        assert isinstance(got, IncomingMessage)
+        (document,) = got.documents
         assert await rig.telegram.download(document.file_id) == b"all of it"
         with pytest.raises(Refused, match="over 0 MB"):
             await rig.telegram.download(document.file_id, max_bytes=5)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from takopi.turns.fences import correct
 from takopi.turns.grammar import parse
-from takopi.turns.plan import Create, Edit, Execute, Plan, Swap
+from takopi.turns.plan import Action, Chat, Conclude, Create, Edit, Execute, Plan, Read, Swap
 from takopi.turns.render import render
 from tests.turns.plans import HOSTILE, plans
 
@@ -27,62 +27,131 @@ def edit(find: str, replace: str, *, marks: str = "```") -> str:
     return "### `EDIT`\n- **File Path:** [a](/a)\n" + "".join(parts)
 
 
-C = "`" * 3
-CREATES = {
-    "a document with one block": (create(README), README),
-    "the same, with a language on the outer fence": (create(README, opening="```markdown"), README),
-    "a block at the very end": (create("x\n```py\ny\n```\n"), "x\n```py\ny\n```\n"),
-    "a block at the very start": (create("```py\ny\n```\nx\n"), "```py\ny\n```\nx\n"),
-    "two blocks": (create("```a\n1\n```\n-\n```b\n2\n```\n"), "```a\n1\n```\n-\n```b\n2\n```\n"),
-    "longer fences inside": (create("`````py\nx\n`````\n"), "`````py\nx\n`````\n"),
-    "an opening fence longer than the closing one": (create("x\n", opening="````"), "x\n"),
-    "a longer opening fence around a block": (create(README, opening="`````md"), README),
-    "another action behind it": (create(README) + READ, README),
-    "a rule before the next action": (create(README) + "\n---\n" + READ, README),
-    "a heading without a blank": (create(README) + "###`READ`\n- **Resource:** a\n", README),
-    "an action heading without marks": (create(README) + "\n### READ\n- **Resource:** a\n", README),
-    "a heading of a section inside a block inside": (
-        create("a\n```py\nx\n```\n## Rationale\nb\n"),
-        "a\n```py\nx\n```\n## Rationale\nb\n",
+def made(content: str) -> Create:
+    return Create(path="a", content=content)
+
+
+A = Read(path="a")
+DOC = made(README)
+OUTER = create(README)
+HEREDOC = "cat > a.md <<'E'\n```py\nx\n```\nE"
+MARKED = edit("```py\nx\n```\na\n", "b\n")
+MORE_PAIRS = "`FIND:`\n```\nc\n```\n`REPLACE:`\n```\n```py\nd\n```\ne\n```\n"
+BROKEN: dict[str, tuple[str, tuple[Action, ...]]] = {
+    "a document with one block": (OUTER, (DOC,)),
+    "a language on the outer fence": (create(README, opening="```markdown"), (DOC,)),
+    "a block at the very end": (create("x\n```py\ny\n```\n"), (made("x\n```py\ny\n```\n"),)),
+    "a block at the very start": (create("```py\ny\n```\nx\n"), (made("```py\ny\n```\nx\n"),)),
+    "two blocks": (
+        create("```a\n1\n```\n-\n```b\n2\n```\n"),
+        (made("```a\n1\n```\n-\n```b\n2\n```\n"),),
     ),
-    "a language that is opened and never closed": (create("see:\n```py\n") + READ, "see:\n```py\n"),
+    "three blocks": (create(README * 3), (made(README * 3),)),
+    "blocks without a language": (
+        create("a\n```\nx\n```\nb\n"),
+        (made("a\n```\nx\n```\nb\n"),),
+    ),
+    "longer fences inside": (create("`````py\nx\n`````\n"), (made("`````py\nx\n`````\n"),)),
+    "longer fences around fences inside": (
+        create("`````\n```\nx\n```\n`````\n"),
+        (made("`````\n```\nx\n```\n`````\n"),),
+    ),
+    "an opening fence longer than the closing one": (create("x\n", opening="````"), (made("x\n"),)),
+    "a longer opening fence around a block": (create(README, opening="`````md"), (DOC,)),
+    "a closing fence that is indented": (create(README, closing="  ```"), (DOC,)),
+    "another action behind it": (OUTER + READ, (DOC, A)),
+    "a rule before the next action": (OUTER + "\n---\n" + READ, (DOC, A)),
+    "a heading without a blank": (OUTER + "###`READ`\n- **Resource:** a\n", (DOC, A)),
+    "an action heading without marks": (OUTER + "\n### READ\n- **Resource:** a\n", (DOC, A)),
+    "a message with a block behind it": (
+        OUTER + "\n### `CHAT_WITH_USER`\nSee:\n\n```py\nx\n```\n",
+        (DOC, Chat(text="See:\n\n```py\nx\n```")),
+    ),
+    "a conclusion behind it": (
+        OUTER + "\n### `CONCLUDE`\n- **Handoff Resources:**\n  - a\n\nDone.\n",
+        (DOC, Conclude(handoff=("a",), text="Done.")),
+    ),
+    "the heading of a section inside": (
+        create("a\n```py\nx\n```\n## Rationale\nb\n"),
+        (made("a\n```py\nx\n```\n## Rationale\nb\n"),),
+    ),
     "tildes around tildes": (
         create("~~~py\nx\n~~~\nmore\n", opening="~~~", closing="~~~"),
-        "~~~py\nx\n~~~\nmore\n",
+        (made("~~~py\nx\n~~~\nmore\n"),),
     ),
-    "indented fences inside": (create("  ```py\n  x\n  ```\n.\n"), "  ```py\n  x\n  ```\n.\n"),
-    "three blocks of one document": (create(README * 3), README * 3),
-    "a plan inside a plan": (create(TOP + "```sh\nls\n```\n.\n") + READ, None),
-}  # fmt: skip
+    "indented fences inside": (
+        create("  ```py\n  x\n  ```\n.\n"),
+        (made("  ```py\n  x\n  ```\n.\n"),),
+    ),
+    "two broken files": (OUTER + "\n" + OUTER, (DOC, DOC)),
+    "a sound file and a broken one": (create("x\n") + "\n" + OUTER, (made("x\n"), DOC)),
+    "a broken file and a broken edit": (
+        OUTER + "\n" + MARKED,
+        (DOC, Edit(path="a", swaps=(Swap("```py\nx\n```\na", "b"),))),
+    ),
+    "a block in a FIND": (MARKED, (Edit(path="a", swaps=(Swap("```py\nx\n```\na", "b"),)),)),
+    "a block in a REPLACE": (
+        edit("b\n", "```py\nx\n```\na\n"),
+        (Edit(path="a", swaps=(Swap("b", "```py\nx\n```\na"),)),),
+    ),
+    "a block in both": (
+        edit("```a\n1\n```\n.\n", "```a\n2\n```\n\n"),
+        (Edit(path="a", swaps=(Swap("```a\n1\n```\n.", "```a\n2\n```\n"),)),),
+    ),
+    "blocks in two pairs": (
+        MARKED + MORE_PAIRS,
+        (
+            Edit(
+                path="a",
+                swaps=(Swap("```py\nx\n```\na", "b"), Swap("c", "```py\nd\n```\ne")),
+            ),
+        ),
+    ),
+    "markers that are headings": (
+        MARKED.replace("`FIND:`", "#### `FIND:`").replace("`REPLACE:`", "#### `REPLACE:`"),
+        (Edit(path="a", swaps=(Swap("```py\nx\n```\na", "b"),)),),
+    ),
+    "a command with a document in it": (
+        f"### `EXECUTE`\n```sh\n{HEREDOC}\n```\n" + READ,
+        (Execute(command=HEREDOC), A),
+    ),
+}
 
 
-@pytest.mark.parametrize("name", CREATES)
-def test_file_with_fences_in_it_becomes_what_was_meant(name: str) -> None:
-    body, content = CREATES[name]
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_plan_becomes_what_was_meant(name: str) -> None:
+    body, actions = BROKEN[name]
+    assert parse(TOP + body) != Plan(title="T", rationale="Why.", actions=actions)
     fixed = correct(TOP + body)
+    assert parse(fixed) == Plan(title="T", rationale="Why.", actions=actions)
     assert correct(fixed) == fixed
-    plan = parse(fixed)
-    if content is None:
-        return
-    assert isinstance(plan, Plan), plan
-    assert plan.actions[0] == Create(path="a", content=content)
-    assert len(plan.actions) == 1 + body.count("READ")
+
+
+def test_rationale_with_a_block_in_it_becomes_what_was_meant() -> None:
+    broken = TOP.replace("Why.", "Why:\n```py\nx\n```\nso.") + READ
+    fixed = parse(correct(broken))
+    assert isinstance(fixed, Plan)
+    assert (fixed.rationale, fixed.actions) == ("Why:\n```py\nx\n```\nso.", (A,))
+
+
+def test_block_that_is_opened_inside_and_never_closed_is_part_of_the_file() -> None:
+    text = TOP + create("see:\n```py\n") + READ
+    assert correct(text) == text
+    plan = parse(text)
+    assert isinstance(plan, Plan)
+    assert plan.actions == (made("see:\n```py\n"), A)
 
 
 @pytest.mark.parametrize(
-    ("text", "swap"),
+    "body",
     [
-        (edit("```py\nx\n```\na\n", "b\n"), Swap("```py\nx\n```\na", "b")),
-        (edit("b\n", "```py\nx\n```\na\n"), Swap("b", "```py\nx\n```\na")),
-        (edit("```a\n1\n```\n.\n", "```a\n2\n```\n\n"), Swap("```a\n1\n```\n.", "```a\n2\n```\n")),
-        (edit("a\n", "b\n", marks="````") + READ, Swap("a", "b")),
+        create(TOP + "```sh\nls\n```\n.\n") + READ,
+        "### `RESEARCH`\n```\nwhy does\n```py\nx()\n```\nfail\n```\n",
     ],
-)  # fmt: skip
-def test_pieces_with_fences_in_them_become_what_was_meant(text: str, swap: Swap) -> None:
-    fixed = correct(TOP + text)
-    plan = parse(fixed)
-    assert isinstance(plan, Plan), plan
-    assert plan.actions[0] == Edit(path="a", swaps=(swap,))
+)
+def test_plan_that_could_mean_two_things_is_left_for_the_grammar_to_refuse(body: str) -> None:
+    fixed = correct(TOP + body)
+    assert not isinstance(parse(fixed), Plan)
     assert correct(fixed) == fixed
 
 

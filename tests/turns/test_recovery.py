@@ -14,6 +14,7 @@ from takopi.core.errors import Refused
 from takopi.kit.proc import open_keeper
 from takopi.turns import journal
 from takopi.turns.actions import Bench
+from takopi.turns.following import settle
 from takopi.turns.journal import Line
 from takopi.turns.layout import Session, Turn, read_context
 from takopi.turns.machine import Choice, everything
@@ -30,7 +31,6 @@ from takopi.turns.service import (
     execute,
     plan_turn,
     recover,
-    settle,
 )
 
 ROOT = Path(__file__).parents[2]

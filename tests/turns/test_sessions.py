@@ -12,6 +12,7 @@ from takopi.kit.proc import open_keeper
 from takopi.turns import demo_planner, journal
 from takopi.turns.actions import Bench, perform
 from takopi.turns.agents import known_agents, read_prompt
+from takopi.turns.following import settle
 from takopi.turns.grammar import parse
 from takopi.turns.layout import Session, Turn, find_turn, read_context
 from takopi.turns.machine import Choice, everything
@@ -39,7 +40,6 @@ from takopi.turns.service import (
     execute,
     plan_turn,
     replan,
-    settle,
     skip,
 )
 
@@ -278,30 +278,6 @@ def test_next_turn_that_was_built_and_not_named_gets_its_name(session: Session) 
     assert session.latest().id == "01"
     assert settle(turn).id == "02"
     assert not hidden.exists()
-
-
-@pytest.mark.parametrize(
-    ("command", "status"),
-    [
-        ("sleep 1000", "FAILURE"),
-        ("setsid sleep 1000 & echo started; sleep 1000", "FAILURE"),
-        ("cat", "SUCCESS"),
-        ("head -c 20000000 /dev/zero | tr '\\0' x", "SUCCESS"),
-    ],
-)
-async def test_command_that_hangs_forks_reads_or_floods_comes_to_an_end(
-    bench: Bench, command: str, status: str
-) -> None:
-    limit_s = 0.5 if status == "FAILURE" else 60
-    with trio.fail_after(120):
-        outcome = await perform(Execute(command=command, timeout_s=limit_s), bench)
-    assert outcome.status == status
-    assert len(outcome.details) < 40_000
-
-
-async def test_output_is_told_without_what_a_terminal_obeys(bench: Bench) -> None:
-    outcome = await perform(Execute(command="printf '\\033[31mred\\033[0m'; echo e >&2"), bench)
-    assert outcome.details == "- **Exit Code:** 0\n\n```text\nrede\n```"
 
 
 def test_turn_is_found_from_inside_and_by_the_name_of_its_session(session: Session) -> None:

@@ -15,9 +15,10 @@ from takopi.kit.http import open_http
 from takopi.kit.proc import Keeper
 from takopi.voice.transcribe import Transcriber
 from tests.oneshot.replies import serve_replies
+from tests.voice.tone import tone
 
 WITHIN_S = 60.0
-OGG = b"OggS\x00\x02" + bytes(range(256))
+OGG = tone()
 
 
 @asynccontextmanager
@@ -34,6 +35,11 @@ def reply(body: bytes, status: str = "200 OK") -> bytes:
 
 def program(code: str) -> Voice:
     return Voice(command=(sys.executable, "-c", code, "{file}"))
+
+
+def test_recording_of_the_tests_is_opus_in_ogg() -> None:
+    assert OGG.startswith(b"OggS")
+    assert OGG[28:36] == b"OpusHead"
 
 
 async def test_server_gets_the_recording_and_gives_the_text(keeper: Keeper, tmp_path: Path) -> None:

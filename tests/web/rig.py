@@ -109,14 +109,16 @@ class Events:
 
 
 @asynccontextmanager
-async def open_rig(folder: Path, *, port: int = 0) -> AsyncGenerator[Rig, None]:
+async def open_rig(
+    folder: Path, *, port: int = 0, takes_files: bool = False
+) -> AsyncGenerator[Rig, None]:
     """Start the room on the state in `folder`; at the end it stops as the daemon would."""
     config = replace(CONFIG, web=Web(port=port))
     with trio.fail_after(60):
         async with (
             open_database(folder / "state.db") as db,
             trio.open_nursery() as stores,
-            open_web(config, db, token=TOKEN) as web,
+            open_web(config, db, token=TOKEN, takes_files=lambda: takes_files) as web,
         ):
             await stores.start(db.serve)
             async with trio.open_nursery() as services:

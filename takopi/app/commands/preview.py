@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from takopi.app.desk import Call, Desk, answer
+from takopi.app.desk import Call, Desk, Rest, answer
 from takopi.core.outgoing import Attachment, Card, Outgoing, Text
 from takopi.present.cards import fit, notice
 from takopi.present.compose import bold, plain, pre, prose, stack
@@ -30,20 +31,27 @@ CAPTION_UNITS = 1000
 MESSAGE, SYSTEM = "message", "system prompt"
 
 
-async def run(desk: Desk, call: Call) -> None:
-    """Show the prompt that the message would become here, and start nothing but its servers."""
+async def run(desk: Desk, call: Call) -> Rest | None:
+    """Show the prompt that the message would become here, and start nothing but its servers.
+
+    What it would become is decided at once; the servers have time to start.
+    """
     if not call.args:
         await answer(desk, call, notice(f"{USAGE.capitalize()}."))
-        return
+        return None
     resolved = await desk.requests.resolve(replace(call.message, text=call.args))
     new = NewRun(call.scope, resolved.prompt, resolved.engine, context=resolved.context)
-    resumed = await _goes_on(desk, resolved)
+    system = desk.interviews.instruction(new, resumed=await _goes_on(desk, resolved))
+    return partial(_show_prepared, desk, call, resolved, system=system)
+
+
+async def _show_prepared(desk: Desk, call: Call, resolved: Resolved, *, system: str | None) -> None:
     prepared = await prepare(
         desk.shop.mcp,
         resolved.prompt,
         engine=resolved.engine,
         context=resolved.context,
-        system=desk.interviews.instruction(new, resumed=resumed),
+        system=system,
     )
     title = resolved.engine
     if resolved.context is not None:

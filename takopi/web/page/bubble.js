@@ -18,6 +18,7 @@ function wrap(mark) {
   }
   if (mark.kind === "pre") {
     node.tabIndex = 0;
+    node.dataset.language = mark.extra;
     node.setAttribute("role", "region");
     node.setAttribute("aria-label", mark.extra ? `${mark.extra} code` : "Code");
   }
@@ -89,6 +90,12 @@ export function bubble(message, { replied, onReply, onPress, onShow }) {
     const link = element("a", "file", `↓ ${message.file}`);
     link.href = `/file/${message.id}`;
     link.download = message.file;
+    box.append(link);
+  }
+  for (const upload of message.uploads) {
+    const link = element("a", "file upload", `↑ ${upload.name}`);
+    link.href = `/upload/${upload.id}`;
+    link.download = upload.name;
     box.append(link);
   }
   item.append(box);

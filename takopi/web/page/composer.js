@@ -2,7 +2,7 @@
 
 import { firstWords } from "./bubble.js";
 
-export function composer({ onSend, commands }) {
+export function composer({ onSend, commands, files }) {
   const find = (id) => document.getElementById(id);
   const [form, text, list, replying, replied] = ["composer", "text", "commands", "replying", "replied"].map(find);
   let replyTo = null;
@@ -53,13 +53,16 @@ export function composer({ onSend, commands }) {
 
   const submit = async () => {
     const words = text.value.trim();
-    if (!words) return;
+    if (form.ariaBusy === "true" || (!words && files().count() === 0)) return;
     const to = replyTo;
     text.value = "";
     reply(null);
     complete();
     grow();
-    if (!(await onSend(words, to?.id ?? null)) && !text.value) {
+    form.ariaBusy = "true";
+    const isSent = await onSend(words, to?.id ?? null);
+    form.ariaBusy = "false";
+    if (!isSent && !text.value) {
       text.value = words;
       if (to) reply(to);
       grow();

@@ -21,6 +21,13 @@ export const get = (path) => ask(path);
 export const post = (path, body) =>
   ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
+export const sendFile = (file, key) =>
+  ask(`/upload?${new URLSearchParams({ name: file.name || "file", key })}`, {
+    method: "POST",
+    headers: { "content-type": "application/octet-stream" },
+    body: file,
+  });
+
 // A browser gives up for good when it is answered with an error, so we begin again ourselves.
 export function follow(after, { onOpen, onLost, on }) {
   let last = after;

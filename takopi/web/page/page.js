@@ -2,6 +2,7 @@
 
 import { bubble } from "./bubble.js";
 import { composer } from "./composer.js";
+import { attachments } from "./files.js";
 import { follow, get, newKey, post } from "./link.js";
 
 const find = (id) => document.getElementById(id);
@@ -10,10 +11,12 @@ const [chat, main, state, banner, toast, older, welcome] =
 const messages = new Map();
 const pressed = new Map();
 let commands = [];
+let takesFiles = false;
 let connected = false;
 let toastTimer;
 
-const writing = composer({ onSend: send, commands: () => commands });
+const writing = composer({ onSend: send, commands: () => commands, files: () => files });
+const files = attachments({ isOn: () => takesFiles, say });
 
 function say(text) {
   toast.textContent = text;
@@ -78,7 +81,9 @@ async function send(text, replyTo) {
   const body = { text, key: newKey() };
   if (replyTo !== null) body.reply_to = replyTo;
   try {
+    if (files.count()) body.files = await files.upload();
     await post("/send", body);
+    files.forget(body.files ?? []);
     main.scrollTop = main.scrollHeight;
     return true;
   } catch (error) {
@@ -112,6 +117,8 @@ async function load() {
   messages.clear();
   chat.replaceChildren();
   commands = history.commands;
+  takesFiles = history.files;
+  files.show();
   older.hidden = !history.more;
   connected = true;
   keepingEnd(() => history.messages.forEach(put));

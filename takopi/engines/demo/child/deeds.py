@@ -23,7 +23,9 @@ ALONE = Step("write", ("approved.txt", "You approved this."))
 
 def follow(turn: Turn, steps: list[Step]) -> None:
     """Do what the words of the prompt say, in order; without any, give a friendly answer."""
-    if not steps:
+    if steps and turn.memory.rounds:
+        turn.memory.owe(0, "")
+    if not steps and not call_again(turn):
         greet(turn)
     for index, step in enumerate(steps):
         if step.name == "ask approval":
@@ -39,7 +41,7 @@ def greet(turn: Turn) -> None:
     branch = branch_name()
     where = f"`{folder_name()}`" + (f" on branch `{branch}`" if branch else "")
     memory = turn.memory
-    turn.say(f"You said: “{quote(turn.prompt)}”")
+    turn.say(f"You said: “{memory.last}”")
     turn.say(f"I am the demo engine, at work in {where}.")
     if memory.turns > 1:
         said = f"before that you said: “{memory.before}”"
@@ -122,7 +124,24 @@ def say_verbatim(turn: Turn, step: Step) -> None:
 
 def call_tool(turn: Turn, step: Step) -> None:
     name, arguments = step.args
-    turn.tool_calls.append(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}')
+    turn.tool_calls.append(_call(name, arguments))
+
+
+def call_in_rounds(turn: Turn, step: Step) -> None:
+    rounds, name, arguments = step.args
+    turn.memory.owe(int(rounds), _call(name, arguments))
+    if not call_again(turn):
+        turn.say("In no rounds there are no calls.")
+
+
+def call_again(turn: Turn) -> bool:
+    """Make the call that is owed, if there is one; False: there is not."""
+    memory = turn.memory
+    if memory.rounds <= 0:
+        return False
+    memory.owe(memory.rounds - 1, memory.call)
+    turn.tool_calls.append(memory.call)
+    return True
 
 
 def say_markdown(turn: Turn, _step: Step) -> None:
@@ -196,6 +215,7 @@ DEEDS: dict[str, Callable[[Turn, Step], None]] = {
     "say": say_verbatim,
     "signal": say_verbatim,
     "tool call": call_tool,
+    "tool rounds": call_in_rounds,
     "markdown": say_markdown,
     "long answer": say_much,
     "fake footer": say_fake_footer,
@@ -216,6 +236,10 @@ DEEDS: dict[str, Callable[[Turn, Step], None]] = {
     "big line": faults.write_big_line,
     "nothread": tell_no_thread,
 }
+
+
+def _call(name: str, arguments: str) -> str:
+    return f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
 
 
 def _permitted(turn: Turn, hand: StepInHand, tool: str, *, target: str, preview: str) -> bool:

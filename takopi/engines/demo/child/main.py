@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takopi.engines.demo.child.deeds import follow
 from takopi.engines.demo.child.memory import Memory, NoSuchThread, load_memory, new_memory
+from takopi.engines.demo.child.said import what_was_said
 from takopi.engines.demo.child.turn import Failed, Turn
 from takopi.engines.demo.child.wire import STDERR, STDOUT, HungUp, Interrupted, Wire, write_all
 from takopi.engines.demo.child.words import Step, read_words, seconds
@@ -50,7 +51,7 @@ def run_turn(wire: Wire, options: dict[str, str]) -> int:
         memory = find_memory(options)
         if any(step.name == "nothread" for step in steps):
             memory.id = ""
-        memory.begin_turn(prompt)
+        memory.begin_turn(what_was_said(prompt))
     except NoSuchThread as error:
         wire.say("error", code="no_thread", message=f"no such thread: {error}")
         return FAILED

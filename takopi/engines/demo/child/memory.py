@@ -19,10 +19,22 @@ class NoSuchThread(Exception):
 class Memory:
     """One thread: how it began, what was said last, its notes, and what is allowed in it.
 
-    Every change is on disk before it is told of; a thread without an id is kept nowhere.
+    `rounds` is how often it is still to make the tool call `call`. Every change is on disk before
+    it is told of; a thread without an id is kept nowhere.
     """
 
-    __slots__ = ("allowed", "before", "first", "folder", "id", "last", "notes", "turns")
+    __slots__ = (
+        "allowed",
+        "before",
+        "call",
+        "first",
+        "folder",
+        "id",
+        "last",
+        "notes",
+        "rounds",
+        "turns",
+    )
 
     def __init__(self, folder: str, thread_id: str) -> None:
         self.folder = folder
@@ -33,6 +45,8 @@ class Memory:
         self.before = ""
         self.notes: list[str] = []
         self.allowed: list[str] = []
+        self.rounds = 0
+        self.call = ""
 
     def begin_turn(self, prompt: str) -> None:
         """Count the turn and remember its prompt."""
@@ -51,11 +65,17 @@ class Memory:
         self.allowed.append(tool)
         self._save()
 
+    def owe(self, rounds: int, call: str) -> None:
+        """Remember a tool call that is to be made so many times more."""
+        self.rounds, self.call = rounds, call
+        self._save()
+
     def _save(self) -> None:
         if not self.id:
             return
         known = {name: getattr(self, name) for name in ("id", "turns", "first", "last")}
         known |= {"notes": self.notes, "allowed": self.allowed}
+        known |= {"rounds": self.rounds, "call": self.call}
         data = json.dumps(known, ensure_ascii=False, indent=1).encode("utf-8", "replace")
         path = _path(self.folder, self.id)
         # One process a thread, so the temporary name is nobody else's; a leftover is replaced.
@@ -91,6 +111,9 @@ def load_memory(folder: str, thread_id: str) -> Memory:
     memory = Memory(folder, thread_id)
     memory.turns, memory.first, memory.last = turns, first, last
     memory.notes, memory.allowed = strings(known.get("notes")), strings(known.get("allowed"))
+    rounds, call = known.get("rounds"), known.get("call")
+    if isinstance(rounds, int) and isinstance(call, str):
+        memory.rounds, memory.call = rounds, call
     return memory
 
 

@@ -77,6 +77,7 @@ WORDS = (
     Word("say: <rest>", "Answers with all the rest of the prompt, to the letter."),
     Word("signal <verbatim>", "Answers with JSON, a `code span` or a fence, to the letter."),
     Word("tool call <name> <json>", "Answers with a call of that tool; several become one list."),
+    Word("tool rounds <number> <name> <json>", "Calls that tool, and again after each result."),
     Word("markdown", "Answers with one of everything that markdown has."),
     Word("long answer <number>", "Answers with at least that many characters."),
     Word("fake footer", "Answers with a context and resume line of somebody else."),

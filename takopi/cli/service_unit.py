@@ -1,0 +1,86 @@
+"""The systemd unit of takopi: what stands in it, and where it lies."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from takopi.config.paths import Home
+from takopi.core.errors import Refused
+
+WATCHDOG_S = 180
+STOP_SLACK_S = 10
+"""How much longer than `limits.drain_s` a stop may take before systemd kills."""
+
+_UNIT = """\
+[Unit]
+Description=takopi, your coding agents in a chat
+
+[Service]
+Type=notify
+ExecStart={command}
+WorkingDirectory=~
+Environment={home}
+Environment={path}
+UMask=0077
+WatchdogSec={watchdog_s}
+TimeoutStopSec={stop_s}
+KillMode=mixed
+Restart=always
+RestartSec=5
+RestartPreventExitStatus=78
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def unit_text(home: Home, *, path: str, drain_s: float) -> str:
+    """The whole unit. It holds no secret: the token stays in the config."""
+    if set(sys.executable) & set("\\\"'"):
+        raise Refused(
+            f"systemd starts no program with quotes or backslashes in its path: {sys.executable}",
+            way_out="install takopi in a folder without them",
+        )
+    # After the colon nothing is replaced: a `$` in the path stays one.
+    command = [_quoted(f":{sys.executable}"), "-m", "takopi", "--verbose"]
+    return _UNIT.format(
+        command=" ".join(command),
+        home=_quoted(f"TAKOPI_HOME={home.folder}"),
+        path=_quoted(f"PATH={_absolute(path)}"),
+        watchdog_s=WATCHDOG_S,
+        stop_s=math.ceil(drain_s) + STOP_SLACK_S,
+    )
+
+
+def unit_file(environ: Mapping[str, str]) -> Path:
+    """Where systemd looks for the units of a person."""
+    config = environ.get("XDG_CONFIG_HOME", "")
+    folder = Path(config) if config.startswith("/") else Path("~/.config").expanduser()
+    return folder / "systemd/user/takopi.service"
+
+
+def home_of(unit: str) -> str | None:
+    """The TAKOPI_HOME of a unit as it stands in the file; None if it names none."""
+    for line in unit.splitlines():
+        if line.startswith('Environment="TAKOPI_HOME='):
+            return line
+    return None
+
+
+def _quoted(text: str) -> str:
+    """One word of a unit, in which `%`, quotes and backslashes are only themselves."""
+    if not text.isprintable():
+        raise Refused(
+            f"systemd cannot be told of {text!r}",
+            way_out="use a folder whose name has no line breaks and is UTF-8",
+        )
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _absolute(path: str) -> str:
+    """The folders of a PATH once each; relative ones mean nothing to a service."""
+    return ":".join(dict.fromkeys(place for place in path.split(":") if place.startswith("/")))

@@ -1,0 +1,226 @@
+"""Writes and reads files below one folder: no path and no symlink leads out, also in a race.
+
+Every part of a path is opened by itself, relative to the one before it and never through a link,
+so that what was checked is what is used. These calls block.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from takopi.core.errors import Refused
+from takopi.files.deny import is_denied
+from takopi.files.names import numbered, safe_name
+
+MAX_IN_BYTES = 20 * 1024 * 1024
+MAX_OUT_BYTES = 50 * 1024 * 1024
+MOST_NUMBERS = 10_000
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: somebody may have put a pipe there.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A folder, the folder in it that files come into, and the patterns that are denied."""
+
+    root: Path
+    uploads_dir: str
+    deny: tuple[str, ...]
+
+    def save(self, name: str, data: bytes, *, force: bool = False) -> str:
+        """Keep a file and return its path from the root on.
+
+        A name that is taken gets a number, unless the file there has this content already, or
+        `force` lets it be replaced. The file is there whole, or not at all.
+        """
+        check_size(name, len(data))
+        folders = PurePosixPath(self.uploads_dir).parts
+        wanted = safe_name(name)
+        if is_denied((*folders, wanted), self.deny):
+            raise Refused(
+                f"{wanted} is on the list of `files.deny`", way_out="give it another name"
+            )
+        with self._entered(folders, make=True) as folder:
+            return "/".join((*folders, _put(folder, wanted, data, force=force)))
+
+    def read(self, path: str) -> tuple[str, bytes]:
+        """The name and the content of a file below the root, through symlinks that stay inside."""
+        *folders, name = parts = self._resolved(path)
+        shown = "/".join(parts)
+        with self._entered(folders, make=False) as folder:
+            try:
+                fd = os.open(name, _READ, dir_fd=folder)
+            except OSError as error:
+                raise _refusal(error, shown) from error
+            try:
+                _check_kind(os.fstat(fd).st_mode, shown)
+                data = _read_all(fd, MAX_OUT_BYTES + 1)
+            finally:
+                os.close(fd)
+        if len(data) > MAX_OUT_BYTES:
+            raise Refused(
+                f"{shown} is over {MAX_OUT_BYTES // (1024 * 1024)} MB, which is the most",
+                way_out="let an agent make it smaller",
+            )
+        if not data:
+            raise Refused(f"{shown} is empty", way_out="there is nothing to send")
+        return name, data
+
+    def _resolved(self, path: str) -> tuple[str, ...]:
+        """The parts of the path that is meant, without any symlink, or why it cannot be had."""
+        if not path.strip() or "\0" in path:
+            raise Refused("that is not a path", way_out="name a file of the project")
+        root = Path(os.path.realpath(self.root))
+        try:
+            # The root as it is named, too: an agent may have written the whole path.
+            named = root / path
+            real = Path(os.path.realpath(named))
+            inside = real.relative_to(root).parts
+        except (OSError, ValueError):
+            raise Refused(
+                f"{path} is outside of the folder that is worked in",
+                way_out="name a file below it",
+            ) from None
+        if not inside:
+            raise Refused(f"{path} is a folder", way_out="name a file in it")
+        lexical = Path(os.path.normpath(named))
+        written = lexical.relative_to(root).parts if lexical.is_relative_to(root) else ()
+        if is_denied(inside, self.deny) or is_denied(written, self.deny):
+            raise Refused(
+                f"{path} is on the list of `files.deny`",
+                way_out="take it off that list if it may be read",
+            )
+        return inside
+
+    @contextmanager
+    def _entered(self, folders: Sequence[str], *, make: bool) -> Generator[int, None, None]:
+        here = os.open(os.path.realpath(self.root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for number, part in enumerate(folders, 1):
+                try:
+                    if make:
+                        with suppress(FileExistsError):
+                            os.mkdir(part, 0o755, dir_fd=here)
+                    below = os.open(part, _FOLDER, dir_fd=here)
+                except OSError as error:
+                    raise _refusal(error, "/".join(folders[:number])) from error
+                os.close(here)
+                here = below
+            yield here
+        finally:
+            os.close(here)
+
+
+def check_size(name: str, size_bytes: int) -> None:
+    """Refuse a file that is too big to be taken."""
+    if size_bytes > MAX_IN_BYTES:
+        raise Refused(
+            f"{safe_name(name)} is over {MAX_IN_BYTES // (1024 * 1024)} MB, which is the most",
+            way_out="send a smaller one",
+        )
+
+
+def _put(folder: int, wanted: str, data: bytes, *, force: bool) -> str:
+    """Write the file under no name that anybody looks for, and give it its own once it is whole."""
+    temporary = f".{secrets.token_hex(8)}.part"
+    try:
+        _write_new(folder, temporary, data)
+        if force:
+            name = _replaceable(folder, wanted)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:
+            name = _link(folder, temporary, wanted, data=data)
+        os.fsync(folder)
+    except OSError as error:
+        raise _refusal(error, wanted) from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+    return name
+
+
+def _replaceable(folder: int, wanted: str) -> str:
+    """The name, where nothing or a plain file is: a rename would replace a link as well."""
+    with suppress(FileNotFoundError):
+        _check_kind(os.lstat(wanted, dir_fd=folder).st_mode, wanted)
+    return wanted
+
+
+def _link(folder: int, temporary: str, wanted: str, *, data: bytes) -> str:
+    """Give the file a name that is free; where one of this content is there already, that is it."""
+    for name in islice(numbered(wanted), MOST_NUMBERS):
+        try:
+            # A link, unlike a rename, never takes the place of anything.
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            if not _has(folder, name, data):
+                continue
+        return name
+    raise Refused(f"there are too many files named {wanted}", way_out="give it another name")
+
+
+def _has(folder: int, name: str, data: bytes) -> bool:
+    try:
+        fd = os.open(name, _READ, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(fd)
+        is_file = stat.S_ISREG(status.st_mode) and status.st_size == len(data)
+        return is_file and _read_all(fd, len(data) + 1) == data
+    finally:
+        os.close(fd)
+
+
+def _write_new(folder: int, name: str, data: bytes) -> None:
+    fd = os.open(name, _NEW, 0o644, dir_fd=folder)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int, most: int) -> bytes:
+    pieces: list[bytes] = []
+    # One call reads a whole file, so there is one copy of it.
+    while most > 0 and (piece := os.read(fd, most)):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
+def _check_kind(mode: int, shown: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise Refused(f"{shown} is a folder", way_out="name a file in it")
+    if not stat.S_ISREG(mode):
+        raise Refused(f"{shown} is not a plain file", way_out="name another file")
+
+
+def _refusal(error: OSError, shown: str) -> Refused:
+    match error.errno:
+        case errno.ENOENT:
+            return Refused(f"there is no file {shown}", way_out="look at how it is spelled")
+        case errno.ELOOP | errno.ENOTDIR:
+            return Refused(
+                f"{shown} is a link, or not a folder", way_out="take it away, or name another path"
+            )
+        case errno.EISDIR:
+            return Refused(f"{shown} is a folder", way_out="name a file in it")
+        case _:
+            return Refused(
+                f"{shown}: {error.strerror}", way_out="look at the folder, and try again"
+            )

@@ -1,0 +1,386 @@
+"""Sessions in a chat: what a command, a press or a text changes is kept before anybody sees it.
+
+A decision counts once, for the plan that was shown, and from an admin of the chat. Planning and
+carrying out go on beside the chat.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import trio
+from msgspec.structs import replace
+
+from takopi.core.errors import Refused, TakopiError
+from takopi.core.messages import IncomingMessage, Press
+from takopi.core.outgoing import Attachment, Card, Outgoing
+from takopi.present.cards import notice, refusal
+from takopi.present.compose import bold, pre, stack
+from takopi.present.units import length
+from takopi.store import threads
+from takopi.turns import journal
+from takopi.turns.desk import BUSY, STOPPED, TurnDesk, shown_plan, stand
+from takopi.turns.following import settle
+from takopi.turns.kept import Open
+from takopi.turns.layout import Turn, find_turn, read_text, session_folder
+from takopi.turns.planning import turn_of
+from takopi.turns.ports import Place, Ports
+from takopi.turns.preview import preview
+from takopi.turns.review import (
+    MOVED_ON,
+    TOO_LATE,
+    Review,
+    ReviewPress,
+    apply,
+    approval,
+    choice_of,
+    typed,
+)
+from takopi.turns.service import (
+    Interrupted,
+    Proposal,
+    check,
+    create_session,
+    pending_request,
+)
+from takopi.turns.view import (
+    SHORT_UNITS,
+    ask_card,
+    in_chat,
+    planning_card,
+    summary,
+    with_line,
+)
+
+NOT_ADMIN = "Only admins of this chat may do that."
+ELSEWHERE = "This button belongs to another chat."
+CHANGED = "The plan has changed since it was shown."
+UNFIT = "The plan no longer fits the project: another is made."
+SENT = "It was sent before: look above."
+QUIT = "Quit: nothing was carried out."
+LEFT = "It stays as it is."
+STOPPED_PLANNING = "Planning was cancelled."
+MOST_NAMES = 100
+MAX_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Pressed:
+    """A press that is being handled, and what it is about."""
+
+    at: Open
+    press: Press
+    what: ReviewPress
+    found: Proposal | None
+
+
+class TurnChat:
+    """All sessions that people talk about. Their work lives in `nursery`."""
+
+    def __init__(self, nursery: trio.Nursery, ports: Ports) -> None:
+        self._ports = ports
+        self._desk = TurnDesk(nursery, ports)
+        self._kept = self._desk.kept
+
+    async def recover(self) -> None:
+        """After a start: go on with planning, and show what was being carried out."""
+        await self._kept.load()
+        for at in self._kept:
+            if self._ports.transport(at.scope) is None:
+                continue
+            async with self._desk.lock(at.root):
+                try:
+                    if at.review.stage == "planning":
+                        self._desk.plan(at, is_recovered=True)
+                    elif at.review.stage == "executing":
+                        await self._desk.look(at, note=STOPPED)
+                except (Refused, OSError) as error:
+                    what = error if isinstance(error, TakopiError) else TakopiError(str(error))
+                    await self._kept.end(at, said=refusal(in_chat(what)))
+
+    async def drain(self) -> None:
+        """Return when nothing is carried out; the caller sets the deadline."""
+        await self._desk.drain()
+
+    async def new(self, place: Place, name: str) -> str:
+        """Begin a session; returns its name."""
+        async with self._desk.lock(place.root):
+            self._desk.require_idle(place.root)
+            created = await trio.to_thread.run_sync(create_session, place.root, name)
+            return created.name
+
+    async def plan(self, place: Place, message: str) -> None:
+        """Have the newest turn planned."""
+        async with self._desk.lock(place.root):
+            self._desk.require_idle(place.root)
+            turn = await trio.to_thread.run_sync(_latest, place.root)
+            if await trio.to_thread.run_sync(journal.read_past, turn) is not None:
+                raise Refused(
+                    f"turn {turn.id} was interrupted while it was carried out",
+                    way_out="`/session execute` shows how far it came",
+                )
+            await self._plan(place, turn, message)
+
+    async def begin(
+        self, place: Place, name: str, message: str, *, also: Callable[[sqlite3.Connection], bool]
+    ) -> None:
+        """Begin a session and have its first turn planned, together with what `also` does.
+
+        A name that is taken gets a number.
+        """
+        async with self._desk.lock(place.root):
+            self._desk.require_idle(place.root)
+            folder = await trio.to_thread.run_sync(_free_folder, place.root, name)
+            review = Review(
+                stage="planning",
+                session=folder.name,
+                turn="01",
+                place=place.words,
+                task="new",
+                message=message,
+            )
+            at = await self._kept.begin(
+                place.scope, place.root, review, draw=planning_card, also=also
+            )
+            if at is not None:
+                self._desk.plan(at)
+
+    async def execute(self, place: Place) -> None:
+        """Show the plan that waits, or how far an interrupted turn came."""
+        async with self._desk.lock(place.root):
+            self._desk.require_idle(place.root)
+            await self._execute(place, await trio.to_thread.run_sync(find_turn, place.root))
+
+    async def resume(self, place: Place, *, user_id: int) -> None:
+        """Go on: with a plan that waits, with what was asked for, or ask what comes next."""
+        async with self._desk.lock(place.root):
+            self._desk.require_idle(place.root)
+            turn = await trio.to_thread.run_sync(_latest, place.root)
+            if turn.has("plan.md"):
+                await self._execute(place, turn)
+            elif message := await trio.to_thread.run_sync(pending_request, turn):
+                await self._plan(place, turn, message)
+            else:
+                review = replace(_review(place, turn), stage="done", waits="next", user_id=user_id)
+                await self._kept.begin(place.scope, place.root, review, draw=ask_card)
+
+    async def status(self, place: Place) -> str:
+        """Where the newest session stands, in a sentence."""
+        turn = await trio.to_thread.run_sync(_latest, place.root)
+        state = "has a plan that waits" if turn.has("plan.md") else "waits for a plan"
+        if await trio.to_thread.run_sync(journal.read_past, turn) is not None:
+            state = "was interrupted while it was carried out"
+        at = self._kept.at(place.root)
+        if at is not None and turn_of(at.root, at.review) == turn:
+            state = BUSY.get(at.review.stage, state)
+        return f"{turn.session.name}: turn {turn.id} ({turn.meta().agent}) {state}"
+
+    async def press(self, press: Press, what: ReviewPress) -> None:
+        """Do what was pressed, where an admin pressed it and it still means what it says."""
+        transport = self._ports.transport(press.scope)
+        assert transport is not None  # ruff: ignore[assert] the press came through it
+        if not await self._ports.is_admin(press.scope, press.sender_id):
+            transport.acknowledge(press, NOT_ADMIN, alert=True)
+            return
+        at = self._kept.find(what.review)
+        if at is not None and at.scope.chat != press.scope.chat:
+            transport.acknowledge(press, ELSEWHERE)
+            return
+        if at is not None:
+            async with self._desk.lock(at.root):
+                at = self._kept.find(what.review)
+                if at is not None and await self._kept.is_card(at, press.ref):
+                    await self._press(at, press, what)
+                    return
+        transport.acknowledge(press, TOO_LATE)
+        transport.clear_buttons(press.ref)
+
+    async def waits_for(self, message: IncomingMessage) -> bool:
+        """Whether a message is the text that a card asks this person for; not a reply to a run."""
+        at = self._kept.waiting(message.scope, message.sender_id or message.chat_id)
+        if at is None or not message.text.strip():
+            return False
+        ref = message.reply_ref
+        if ref is None or ref.message_id == message.thread_id:
+            return True
+        return await self._ports.db.read(lambda conn: threads.run_of(conn, ref)) is None
+
+    async def typed(self, message: IncomingMessage) -> None:
+        """Take a text that a card asked for."""
+        at = self._kept.waiting(message.scope, message.sender_id or message.chat_id)
+        if at is None:
+            return
+        async with self._desk.lock(at.root):
+            at = self._kept.find(at.id)
+            if at is None or at.review.waits is None:
+                return
+            found = None
+            if at.review.stage == "review":
+                found = await trio.to_thread.run_sync(shown_plan, at)
+                if found is None:
+                    await self._say(at, CHANGED, message)
+                    await self._look_again(at)
+                    return
+            await self._typed(at, message, found)
+
+    async def _typed(self, at: Open, message: IncomingMessage, found: Proposal | None) -> None:
+        waits = at.review.waits
+        step = typed(at.review, message.text, plan=None if found is None else found.plan)
+        if step.note:
+            await self._say(at, step.note, message)
+        elif waits == "edit":
+            at = await self._kept.save(at, step.review)
+            plan = None if found is None else found.plan
+            await self._kept.edit(at, await self._desk.card(at, plan))
+        else:
+            task = "skip" if waits == "skip" else "begin"
+            review = replace(step.review, stage="planning", task=task, digest="", note="")
+            self._desk.plan(await self._kept.show(at, review, draw=planning_card))
+
+    async def _press(self, at: Open, press: Press, what: ReviewPress) -> None:
+        found = None
+        if at.review.stage == "review" and what.what != "quit":
+            found = await trio.to_thread.run_sync(shown_plan, at)
+            if found is None:
+                await self._look_again(at)
+                self._answer(press, CHANGED, alert=True)
+                return
+        plan = None if found is None else found.plan
+        step = apply(at.review, what, plan=plan, user_id=press.sender_id)
+        pressed = _Pressed(at, press, what, found)
+        match step.effect:
+            case "plan_file" | "item_file":
+                note = await self._send_file(pressed, step.review)
+                self._answer(press, note)
+                return
+            case "show":
+                at = await self._kept.save(at, step.review)
+                await self._redraw(at, press, await self._desk.card(at, plan))
+            case "execute" if found is not None:
+                if not isinstance(await self._desk.check(at), Proposal):
+                    await self._look_again(at)
+                    self._answer(press, UNFIT, alert=True)
+                    return
+                choice = approval(at.review, found.plan, what.what)
+                await self._desk.execute(at, found, choice)
+            case "fail" | "goon":
+                await self._go_on(at, go_on=step.effect == "goon")
+            case "retry":
+                await self._desk.plan_again(at)
+            case "quit":
+                await self._quit(at, press)
+            case "stop":
+                self._desk.stop_planning(at)
+                await self._kept.end(at, said=notice(STOPPED_PLANNING))
+            case _:
+                pass
+        self._answer(press, step.note, alert=step.note == MOVED_ON)
+
+    async def _go_on(self, at: Open, *, go_on: bool) -> None:
+        turn = turn_of(at.root, at.review)
+        past = await trio.to_thread.run_sync(journal.read_past, turn)
+        if past is None or turn.has("report.md"):
+            await self._look_again(at)
+        else:
+            await self._desk.recover(at, Interrupted(turn, past), go_on=go_on)
+
+    async def _look_again(self, at: Open) -> None:
+        """Show what is there instead of what was shown; where nothing is, it is over."""
+        review = replace(at.review, waits=None, user_id=None)
+        try:
+            await self._desk.look(Open(at.id, at.scope, at.root, review))
+        except Refused as error:
+            await self._kept.end(at, said=refusal(in_chat(error)))
+
+    async def _quit(self, at: Open, press: Press) -> None:
+        found = (
+            await trio.to_thread.run_sync(shown_plan, at) if at.review.stage == "review" else None
+        )
+        await self._kept.end(at)
+        where = self._kept.face(at).where
+        if found is None:
+            await self._redraw(at, press, with_line(Card(where), LEFT))
+        else:
+            await self._redraw(at, press, with_line(Card(summary(found.plan)), QUIT))
+
+    async def _send_file(self, pressed: _Pressed, review: Review) -> str:
+        """Send the whole plan, or the whole of one item, below the card; each once."""
+        at, found = pressed.at, pressed.found
+        if found is None:
+            return TOO_LATE
+        if pressed.what.what == "review":
+            text = await trio.to_thread.run_sync(read_text, found.turn.path("plan.md"))
+            key, name, language = f"pv:{at.id}:plan:{found.digest[:16]}", "plan.md", "markdown"
+        else:
+            choice = choice_of(review, found.plan)
+            shown = await trio.to_thread.run_sync(
+                lambda: preview(at.root, found.plan, choice, item=review.item)
+            )
+            text, name, language = shown.text, shown.name, shown.language
+            key = f"pv:{at.id}:item:{review.item}:{review.step}"
+        message = file_message(text, name, language, reply_to=pressed.press.message_id)
+        return "" if await self._kept.say(at.scope, message, key=key) else SENT
+
+    async def _execute(self, place: Place, turn: Turn) -> None:
+        found = await trio.to_thread.run_sync(check, turn, self._ports.rules())
+        review, draw = stand(self._known(place, turn), found)
+        at = await self._kept.begin(place.scope, place.root, review, draw=draw)
+        if at is not None and review.stage == "planning":
+            self._desk.plan(at)
+
+    async def _plan(self, place: Place, turn: Turn, message: str) -> None:
+        review = replace(_review(place, turn), stage="planning", task="begin", message=message)
+        at = await self._kept.begin(place.scope, place.root, review, draw=planning_card)
+        if at is not None:
+            self._desk.plan(at)
+
+    def _known(self, place: Place, turn: Turn) -> Review:
+        """What was chosen of this turn before, on another card of it."""
+        at = self._kept.at(place.root)
+        if at is None or turn_of(at.root, at.review) != turn:
+            return _review(place, turn)
+        return replace(at.review, place=place.words, note="")
+
+    async def _redraw(self, at: Open, press: Press, card: Card) -> None:
+        if transport := self._ports.transport(at.scope):
+            transport.edit(press.ref, card)
+
+    async def _say(self, at: Open, text: str, message: IncomingMessage) -> None:
+        await self._kept.say(at.scope, Outgoing(notice(text), reply_to=message.message_id))
+
+    def _answer(self, press: Press, text: str = "", *, alert: bool = False) -> None:
+        if transport := self._ports.transport(press.scope):
+            transport.acknowledge(press, text, alert=alert)
+
+
+def file_message(text: str, name: str, language: str, *, reply_to: int) -> Outgoing:
+    """A text as it stands: in the chat where it is short, else as a file."""
+    shown = stack([bold(name), pre(text.rstrip("\n"), language)], "\n\n")
+    if length(shown.text) <= SHORT_UNITS:
+        return Outgoing(Card(shown), reply_to=reply_to)
+    file = Attachment(name, text.encode("utf-8", "replace"))
+    return Outgoing(Card(bold(name)), attachment=file, reply_to=reply_to)
+
+
+def _review(place: Place, turn: Turn) -> Review:
+    return Review(stage="review", session=turn.session.name, turn=turn.id, place=place.words)
+
+
+def _latest(root: Path) -> Turn:
+    return settle(find_turn(root))
+
+
+def _free_folder(root: Path, name: str) -> Path:
+    today = datetime.now().astimezone().date()
+    for number in range(2, MOST_NAMES):
+        try:
+            return session_folder(root, name, today=today)
+        except Refused:
+            ending = f"-{number}"
+            stem = name.removesuffix(f"-{number - 1}")[: MAX_NAME - len(ending)].strip("-")
+            name = f"{stem}{ending}"
+    return session_folder(root, name, today=today)
