@@ -28,6 +28,7 @@ from takopi.core.ports import AnswerPort, EngineJob
 from takopi.engines.spec import Dialect, EngineSpec, Finished, Reply, Said, Withdrawn
 from takopi.kit.exchange import exchange, feed_bytes
 from takopi.kit.lines import LineReader, Oversize
+from takopi.kit.mask import mask
 from takopi.kit.proc import Command, Keeper
 
 INTERRUPT_S = 0.04
@@ -78,7 +79,7 @@ class CliEngine(Generic[S]):
     ) -> Completed:
         """Run to the end and say how it ended. Cancellation raises and leaves no process."""
         dialect = self.spec.dialect(self.settings, job)
-        talk = _Talk(dialect, emit, answers, job=job)
+        talk = _Talk(dialect, emit, answers, job=job, secrets=self.secrets)
         command = self._command(self.spec.argv(self.settings, job), job)
         try:
             if elsewhere := await self._elsewhere(job):
@@ -91,7 +92,8 @@ class CliEngine(Generic[S]):
             return Completed(ok=False, error=f"{error.what}. Mend it with: {self.spec.install}")
         except ChildLost as error:
             return Completed(ok=False, error=error.what, resume=talk.resume)
-        completed = dialect.end(ending.code, ending.stderr.decode(errors="replace"))
+        stderr = mask(ending.stderr, self.secrets)
+        completed = dialect.end(ending.code, stderr.decode(errors="replace"))
         if not completed.ok and talk.lines == 0 and (old := await self._too_old(job)):
             return Completed(ok=False, error=old)
         return completed
@@ -159,6 +161,7 @@ class _Talk:
     emit: Callable[[Event], None]
     answers: AnswerPort
     job: EngineJob
+    secrets: tuple[str, ...] = ()
     lines: int = 0
     resume: ResumeToken | None = None
     unreadable: int = 0
@@ -217,7 +220,7 @@ class _Talk:
         if not line or line.isspace():
             return
         try:
-            said = self.dialect.read(line)
+            said = self.dialect.read(mask(line, self.secrets))
         except msgspec.MsgspecError:
             self.unreadable += 1
             self._warn("unreadable", "a line that is not JSON", self.unreadable)

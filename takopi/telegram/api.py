@@ -15,6 +15,7 @@ import msgspec
 from takopi.core.errors import Refused, Unreachable
 from takopi.core.outgoing import Attachment, Button, Card, Text
 from takopi.kit.http import HttpClient, Reply
+from takopi.kit.mask import mask
 from takopi.telegram.faults import bot_api_fault, foreign_fault
 from takopi.telegram.render import caption, cut, entities, keyboard, sound
 
@@ -81,6 +82,7 @@ class Api:
 
     def __init__(self, http: HttpClient, *, url: str, token: str) -> None:
         self._http = http
+        self._token = token
         self._methods_url = f"{url}/bot{token}/"
         self._files_url = f"{url}/file/bot{token}/"
         # The part before the colon is the bot's own number.
@@ -232,6 +234,8 @@ class Api:
         return await self._post(method, returns, body=body, content_type="application/json")
 
     async def _post(self, method: str, returns: type[T], *, body: bytes, content_type: str) -> T:
+        # Whatever an agent or a terminal has shown: as many characters, so that marks still fit.
+        body = mask(body, (self._token,))
         reply = await self._http.request(
             "POST", self._methods_url + method, body=body, headers={"content-type": content_type}
         )

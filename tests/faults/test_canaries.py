@@ -62,5 +62,20 @@ async def test_s2_canaries_are_found_nowhere_they_must_not_be(
     figures("S2", processes=1 + len(below), files=len(files), found=0)
 
 
+async def test_s2_an_engine_that_prints_the_token_shows_stars(rig: FaultRig) -> None:
+    # Outside of what is searched below.
+    leak = rig.folder / "leak.txt"
+    leak.write_text(f"it is {rig.api.token}, and not a word more\n", encoding="utf-8")
+    await rig.start()
+
+    told = await rig.answer(f"run cat {leak}")
+    await rig.stop()
+
+    assert f"it is {'*' * len(rig.api.token)}, and not a word more" in told.text
+    assert not [request for request in rig.api.requests if SECRET in repr(request.parameters)]
+    files = [file for file in rig.home.rglob("*") if file.is_file()]
+    assert not [file for file in files if SECRET.encode() in file.read_bytes()]
+
+
 def _of_process(pid: int, what: str) -> bytes:
     return Path(f"/proc/{pid}/{what}").read_bytes()

@@ -8,10 +8,11 @@ import pytest
 import trio
 
 from takopi.core.errors import BadToken
+from takopi.core.outgoing import Attachment, Mark
 from tests.botapi.api import BotApi
 from tests.botapi.faults import Closed, Cut, Html, Silence
 from tests.botapi.refusal import Refused, conflict, forbidden, too_many_requests
-from tests.telegram.rig import ADA, BOB, Rig, open_rig, watch_log
+from tests.telegram.rig import ADA, BOB, Rig, card, open_rig, watch_log
 
 TROUBLES = (
     Html(),
@@ -53,6 +54,21 @@ async def send_through(rig: Rig) -> None:
     rig.api.fail(forbidden("bot was blocked by the user"), method="sendMessage")
     await rig.say("another canary")
     await rig.until_states("sent", "parked")
+
+
+async def test_s2_the_token_is_not_sent_in_a_message_or_a_file(rig: Rig) -> None:
+    token, stars = rig.api.token, "*" * len(rig.api.token)
+    bold = Mark("bold", len(f"🐙 {token} ") + 1, 3)
+
+    await rig.say(card(f"🐙 {token} and", marks=(bold,)))
+    await rig.say(card("file", attachment=Attachment("a.toml", f"token = '{token}'".encode())))
+    await rig.telegram.outbox.flush()
+
+    message, file = rig.api.chat(ADA).bot_messages
+    assert message.text == f"🐙 {stars} and"
+    assert [(e["offset"], e["length"]) for e in message.entities] == [(len(stars) + 4, 3)]
+    stored = rig.api.world.files[file.fields["document"]["file_id"]]
+    assert stored.data == f"token = '{stars}'".encode()
 
 
 async def test_s2_the_token_is_not_in_what_ends_the_daemon(api: BotApi, tmp_path: Path) -> None:
