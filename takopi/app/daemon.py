@@ -182,6 +182,8 @@ async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> No
             config=settings.config,
             start_cwd=launch.cwd,
             mcp=_servers(launch, services, settings, engines),
+            # The config may be a link to a file elsewhere.
+            private=(launch.home.folder, launch.home.config_file),
         )
         troubles.tell(services, shop)
         recovered = await recover(shop)
@@ -228,13 +230,13 @@ async def _run_runs(
         resubmit(schedule, shop, recovered.queued)
         requests = Requests(shop, schedule)
         drafts = Drafts(runs, draft_ports(shop, schedule, requests, parts=parts))
-        troubles.watch(drafts)
         turns = TurnChat(
             runs,
             turn_ports(
                 shop, parts.admins, oneshot=oneshot, environ=launch.environ, secrets=secrets
             ),
         )
+        troubles.watch(drafts, turns)
         interviews = Interviews(
             runs,
             shop.db,

@@ -12,13 +12,12 @@ import structlog
 import trio
 
 from takopi.app.drafting import Ear
-from takopi.config.loaded import Config
 from takopi.core.errors import Refused, Rejected, TakopiError, TryLater, Unreachable
 from takopi.core.ids import InboxId, Scope
 from takopi.core.messages import Document, IncomingMessage
 from takopi.files.names import safe_name
 from takopi.files.prompt import read_force, with_files
-from takopi.files.shelf import Shelf, check_size
+from takopi.files.shelf import Shelf, check_name, check_size
 from takopi.kit.supervise import Backoff
 from takopi.present.cards import refusal
 from takopi.projects.checkout import exclude, find_checkout
@@ -76,33 +75,51 @@ class Intake:
 
     async def _bring(self, message: IncomingMessage, resolved: Resolved) -> Resolved:
         """Save the files where the run will work, and name them in its prompt."""
+        files = self.shop.config().files
         for document in message.documents:
             check_size(document.name, document.size_bytes or 0)
+            check_name(document.name, files.uploads_dir, deny=files.deny)
         force, prompt = read_force(resolved.prompt)
-        folder = await find_folder(self.shop, resolved)
-        shelf = shelf_of(self.shop.config(), folder)
+        # A branch is not made for a message that comes to nothing.
+        fetched = [
+            (document.name, await fetch_patiently(self.fetch, message.scope, document))
+            for document in message.documents
+        ]
+        folder = await find_folder(self.shop, resolved, make=True)
+        shelf = shelf_of(self.shop, folder)
         await _hide(folder / shelf.uploads_dir, folder)
         paths: list[str] = []
-        for document in message.documents:
-            data = await fetch_patiently(self.fetch, message.scope, document)
-            save = partial(shelf.save, document.name, data, force=force)
+        for name, data in fetched:
+            save = partial(shelf.save, name, data, force=force, keep=tuple(paths))
             paths.append(await trio.to_thread.run_sync(save))
         return replace(resolved, prompt=with_files(prompt, paths), cwd_hint=folder)
 
 
-async def find_folder(shop: Workshop, resolved: Resolved) -> Path:
-    """The folder that a run of this kind would work in."""
+async def find_folder(shop: Workshop, resolved: Resolved, *, make: bool) -> Path:
+    """The folder that a run of this kind would work in; without `make` one that there is."""
     if resolved.cwd_hint is not None and await trio.Path(resolved.cwd_hint).is_dir():
         return resolved.cwd_hint
     if resolved.context is None:
         return shop.start_cwd
     project = find_project(shop.config(), resolved.context.project)
-    return await shop.worktrees.prepare(project, resolved.context.branch)
+    branch = resolved.context.branch
+    if make or branch is None:
+        return await shop.worktrees.prepare(project, branch)
+    place = await shop.worktrees.find(project, branch)
+    if place is None:
+        raise Refused(
+            f"there is no worktree for @{branch}",
+            way_out=f"look at how it is spelled, or begin work there: `/{project.alias} @{branch}`",
+        )
+    return place
 
 
-def shelf_of(config: Config, folder: Path) -> Shelf:
+def shelf_of(shop: Workshop, folder: Path) -> Shelf:
     """The files of a folder, as the config lets people have them."""
-    return Shelf(folder, config.files.uploads_dir, config.files.deny)
+    config = shop.config()
+    keys = (config.bot_token_file, config.voice.api_key_file, config.oneshot.api_key_file)
+    private = (*shop.private, *(key for key in keys if key is not None))
+    return Shelf(folder, config.files.uploads_dir, config.files.deny, private=private)
 
 
 async def fetch_patiently(fetch: Fetch, scope: Scope, document: Document) -> bytes:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import trio
 
 from takopi.app.desk import Desk
-from takopi.core.ids import InboxId, Scope
+from takopi.core.ids import Scope
 from takopi.core.messages import Arrival, Edited, Incoming, IncomingMessage
 from takopi.kit.clock import now_ms
 from takopi.routing.gather import belongs, is_whole, join, may_go_on
@@ -28,8 +28,12 @@ _Key: TypeAlias = tuple[Scope, int | None]
 class _Group:
     first: Arrival
     message: IncomingMessage
+    last: IncomingMessage
     parts: list[Arrival] = field(default_factory=list[Arrival])
     waiting: trio.CancelScope = field(default_factory=trio.CancelScope)
+
+    def has(self, arrival: Arrival) -> bool:
+        return any(arrival.inbox_id == part.inbox_id for part in (self.first, *self.parts))
 
 
 class Gathering:
@@ -61,8 +65,11 @@ class Gathering:
             return
         key = (message.scope, message.sender_id)
         group = self._open.get(key)
+        if group is not None and group.has(arrival):
+            return
         if group is not None and self._goes_on(group, what):
             group.parts.append(arrival)
+            group.last = message
             group.waiting.deadline = trio.current_time() + self._gather_s()
             if is_whole(message, len(group.parts) + 1):
                 self._close(key, group)
@@ -71,14 +78,16 @@ class Gathering:
             # It must not be overtaken by what was sent after it.
             self._close(key, group)
         if isinstance(what, IncomingMessage) and self._gather_s() > 0 and may_go_on(what):
-            group = self._open[key] = _Group(arrival, what)
+            group = self._open[key] = _Group(arrival, what, last=what)
             group.waiting.deadline = trio.current_time() + self._gather_s()
             self._nursery.start_soon(self._wait, key, group)
             return
         self._pass_on(arrival)
 
     def _goes_on(self, group: _Group, what: Incoming) -> bool:
-        if not isinstance(what, IncomingMessage) or not belongs(group.message, what):
+        if not isinstance(what, IncomingMessage):
+            return False
+        if not belongs(group.message, what, last=group.last):
             return False
         return what.album is not None or not self._stands_alone(what)
 
@@ -127,19 +136,24 @@ async def reread_whole(desk: Desk, received: Received) -> IncomingMessage | None
 
 async def reword_whole(desk: Desk, edited: IncomingMessage) -> IncomingMessage:
     """How the message reads that an edited one is a part of; itself, if it is of none."""
-    rows = await desk.shop.db.read(lambda conn: _rows_of(conn, edited))
+    rows, later = await desk.shop.db.read(lambda conn: _rows_of(conn, edited))
     if len(rows) < 2:
         return edited
     parts = [part for row in rows if isinstance(part := desk.reread(row), IncomingMessage)]
-    now = [edited if part.message_id == edited.message_id else part for part in parts]
+    others = [other.message for row in later if isinstance(other := desk.reread(row), Edited)]
+    newest = {message.ref: message for message in (*others, edited)}
+    now = [newest.get(part.ref, part) for part in parts]
     return join(now[0], now[1:]) if now else edited
 
 
-def _rows_of(conn: sqlite3.Connection, message: IncomingMessage) -> tuple[Received, ...]:
-    """The updates that the run of this message began with."""
+def _rows_of(
+    conn: sqlite3.Connection, message: IncomingMessage
+) -> tuple[tuple[Received, ...], tuple[Received, ...]]:
+    """The updates that the run of this message began with, and what came after the first."""
     run_id = threads.run_of(conn, message.ref)
     run = None if run_id is None else ledger.find(conn, run_id)
-    if run is None or run.inbox_id is None:
-        return ()
-    first = inbox.find(conn, InboxId(run.inbox_id))
-    return () if first is None else (first, *inbox.parts_of(conn, first.id))
+    first = None if run is None or run.inbox_id is None else inbox.find(conn, run.inbox_id)
+    parts = () if first is None else inbox.parts_of(conn, first.id)
+    if first is None or not parts:
+        return (), ()
+    return (first, *parts), inbox.behind(conn, first)

@@ -26,21 +26,20 @@ def hold(home: Path, bot_id: str | None) -> Generator[None, None, None]:
         yield
 
 
-def is_held(home: Path, bot_id: str) -> bool:
-    """Whether a takopi has this home or this bot now. Both are let go of at once."""
-    for path in (home / "takopi.lock", _bot_lock(bot_id)):
-        try:
-            lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
+def is_held(bot_id: str) -> bool:
+    """Whether a takopi of this machine has this bot now. The lock is let go of at once."""
+    try:
+        lock = os.open(_bot_lock(bot_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
     return False
 
 

@@ -17,6 +17,7 @@ from takopi.store import scopes
 from takopi.store.drafts import is_card_key
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.parse import NAME
+from takopi.turns.chat import TurnChat
 from takopi.web import chat as web
 
 TOPIC_GONE = "A topic is gone, and what it was bound to is forgotten. Its answers come here."
@@ -47,14 +48,15 @@ class Troubles:
         self._nursery: trio.Nursery | None = None
         self._shop: Workshop | None = None
         self._drafts: Drafts | None = None
+        self._turns: TurnChat | None = None
 
     def tell(self, nursery: trio.Nursery, shop: Workshop) -> None:
         """Say it through `shop` from now on, in tasks of `nursery`."""
         self._nursery, self._shop = nursery, shop
 
-    def watch(self, drafts: Drafts) -> None:
-        """Let the drafts know what becomes of their cards from now on."""
-        self._drafts = drafts
+    def watch(self, drafts: Drafts, turns: TurnChat) -> None:
+        """Let the drafts and the turns know what becomes of their cards from now on."""
+        self._drafts, self._turns = drafts, turns
 
     def hooks(self) -> Hooks:
         """What to hand to the transport."""
@@ -80,14 +82,20 @@ class Troubles:
             self._nursery.start_soon(tell_home, self._shop, notice(text))
             if self._drafts is not None:
                 self._nursery.start_soon(_follow, self._drafts)
+            if self._turns is not None:
+                self._nursery.start_soon(_follow_turns, self._turns, old, new)
 
     def _topic_gone(self, scope: Scope) -> None:
         if self._nursery is not None and self._shop is not None:
             self._nursery.start_soon(_forget_topic, self._shop, scope, self._drafts)
+            if self._turns is not None:
+                self._nursery.start_soon(_follow_turns, self._turns, scope, scope.chat)
 
     def _edit_lost(self, ref: MessageRef, _card: Card) -> None:
         if self._nursery is not None and self._drafts is not None:
             self._nursery.start_soon(_replace_card, self._drafts, ref)
+        if self._nursery is not None and self._turns is not None:
+            self._nursery.start_soon(_replace_turn_card, self._turns, ref)
 
     def _sent(self, key: str, ref: MessageRef) -> None:
         if self._nursery is not None and self._drafts is not None and is_card_key(key):
@@ -118,6 +126,21 @@ async def _follow(drafts: Drafts) -> None:
         await drafts.resume()
     except TakopiError as error:
         log.warning("drafts.not_followed", why=error.what)
+
+
+async def _replace_turn_card(turns: TurnChat, ref: MessageRef) -> None:
+    try:
+        await turns.lost(ref)
+    except TakopiError as error:
+        log.warning("card.not_replaced", why=error.what)
+
+
+async def _follow_turns(turns: TurnChat, old: Scope, new: Scope) -> None:
+    """Sessions that people talk about go on where these people are now."""
+    try:
+        await turns.follow(old, new)
+    except TakopiError as error:
+        log.warning("turns.not_followed", why=error.what)
 
 
 async def _forget_topic(shop: Workshop, scope: Scope, drafts: Drafts | None) -> None:

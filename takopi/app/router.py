@@ -35,6 +35,9 @@ from takopi.telegram.buttons import Registry
 
 MAX_HANDLERS = 64
 STORE_PAUSE_S = 2.0
+TELL_S = 3600.0
+"""How long an error waits for the store; what was not told by then is told after a start."""
+
 DIRECTED = frozenset({"plan", "session"})
 """Commands that take the directives of a prompt, after their name or in front of it."""
 
@@ -81,7 +84,7 @@ class Router:
     async def _go_on(self, job: tuple[Arrival, Rest]) -> None:
         """Do what is left of a command, which is over then."""
         arrival, rest = job
-        await self._handle(lambda _: self._settled(arrival.inbox_id, rest), arrival)
+        await self._handle(lambda _: self._settled(arrival, rest), arrival)
 
     async def _handle(
         self, handle: Callable[[Arrival], Awaitable[object]], arrival: Arrival
@@ -106,9 +109,9 @@ class Router:
     async def _route(self, aside: _Aside, arrival: Arrival) -> None:
         match arrival.what:
             case Press():
-                await self._press(arrival.inbox_id, arrival.what)
+                await self._press(arrival, arrival.what)
             case Edited():
-                await self._once(arrival.inbox_id, lambda: self._edited(arrival.what))
+                await self._once(arrival, lambda: self._edited(arrival.what))
             case IncomingMessage():
                 whole = await make_whole(self.desk, arrival, arrival.what)
                 for one in arrival.parts if whole is None else (whole,):
@@ -121,14 +124,14 @@ class Router:
         if await self._is_prompt(aside, arrival, message):
             await self._prompt(aside.prompts, arrival, message)
 
-    async def _press(self, inbox_id: InboxId, press: Press) -> None:
+    async def _press(self, arrival: Arrival, press: Press) -> None:
         transport = self.desk.shop.transport(press.scope)
         handle = self.presses.route(press)
         if handle is None:
             transport.acknowledge(press, "This button is no longer of use.")
-            await self._settle(inbox_id, "refused")
+            await self._settle(arrival.inbox_id, "refused")
             return
-        await self._once(inbox_id, handle)
+        await self._once(arrival, handle)
 
     async def _edited(self, edited: object) -> None:
         if isinstance(edited, Edited):
@@ -156,17 +159,17 @@ class Router:
         elif call is not None:
             await self.desk.intake.leave_files(message, inbox_id)
             command = self.commands[call.name]
-            rest = await self._once(inbox_id, lambda: command(self.desk, call))
+            rest = await self._once(arrival, lambda: command(self.desk, call))
             if rest is not None:
                 aside.rests.put(message.scope.chat, (arrival, rest))
         elif (asked := await self.desk.asks.find(message)) is not None:
             await self.desk.intake.leave_files(message, inbox_id)
-            await self._once(inbox_id, partial(self.desk.asks.typed, asked, message))
+            await self._once(arrival, partial(self.desk.asks.typed, asked, message))
         elif await self.desk.turns.waits_for(message):
-            await self._once(inbox_id, lambda: self.desk.turns.typed(message))
+            await self._once(arrival, lambda: self.desk.turns.typed(message))
         elif await self.desk.interviews.waits_for(message):
             await self.desk.intake.leave_files(message, inbox_id)
-            await self._once(inbox_id, lambda: self.desk.interviews.typed(message))
+            await self._once(arrival, lambda: self.desk.interviews.typed(message))
         elif await self.desk.drafts.takes(message):
             await self.desk.intake.leave_files(message, inbox_id)
             await self.desk.drafts.add(message, inbox_id)
@@ -224,15 +227,15 @@ class Router:
         return found[1].lower() in engines | aliases
 
     async def _once(
-        self, inbox_id: InboxId, handle: Callable[[], Awaitable[Rest | None]]
+        self, arrival: Arrival, handle: Callable[[], Awaitable[Rest | None]]
     ) -> Rest | None:
         """Take the arrival, handle it, settle it; nothing happens if somebody has taken it."""
-        if not await self.desk.shop.db.write(lambda conn: inbox.take(conn, inbox_id)):
+        if not await self.desk.shop.db.write(lambda conn: inbox.take(conn, arrival.inbox_id)):
             return None
-        return await self._settled(inbox_id, handle)
+        return await self._settled(arrival, handle)
 
     async def _settled(
-        self, inbox_id: InboxId, handle: Callable[[], Awaitable[Rest | None]]
+        self, arrival: Arrival, handle: Callable[[], Awaitable[Rest | None]]
     ) -> Rest | None:
         """Handle what was taken, and settle it, unless something is left to be done.
 
@@ -243,6 +246,10 @@ class Router:
             rest = await handle()
             if rest is None:
                 outcome = "done"
+        except StoreFailed as error:
+            # A part of it may be done, so it is not done again. It is settled once it is told.
+            await self._tell(arrival, error)
+            return None
         except TakopiError:
             outcome = "refused"
             raise
@@ -252,7 +259,7 @@ class Router:
         finally:
             if outcome is not None:
                 with trio.move_on_after(STORE_PAUSE_S, shield=True):
-                    await self._finish(inbox_id, outcome)
+                    await self._finish(arrival.inbox_id, outcome)
         return rest
 
     async def _finish(self, inbox_id: InboxId, outcome: Settlement) -> None:
@@ -264,23 +271,42 @@ class Router:
             log.warning("arrival.not_settled", why=error.what)
 
     async def _settle(self, inbox_id: InboxId, outcome: Settlement) -> None:
+        """Let an arrival be over, unless it is."""
+
         def change(conn: sqlite3.Connection) -> None:
-            if inbox.take(conn, inbox_id):
+            inbox.take(conn, inbox_id)
+            known = inbox.find(conn, inbox_id)
+            if known is not None and known.state == "taken":
                 inbox.settle(conn, inbox_id, outcome, now_ms=now_ms())
 
         await self.desk.shop.db.write(change)
 
     async def _tell(self, arrival: Arrival, error: Exception) -> None:
-        """Say what went wrong where it was asked for, and let the arrival be over."""
+        """Say what went wrong where it was asked for, and let the arrival be over.
+
+        It is said as soon as the store takes it.
+        """
+        if isinstance(arrival.what, Press):
+            text = error.what if isinstance(error, TakopiError) else "That failed."
+            transport = self.desk.shop.transport(arrival.what.scope)
+            transport.acknowledge(arrival.what, text[:200], alert=True)
+        with trio.move_on_after(TELL_S):
+            while True:
+                try:
+                    await self._tell_in_chat(arrival, error)
+                    return
+                except StoreFailed as failed:
+                    log.warning("arrival.not_told", why=failed.what)
+                await trio.sleep(STORE_PAUSE_S)
+
+    async def _tell_in_chat(self, arrival: Arrival, error: Exception) -> None:
         if isinstance(error, TakopiError):
             card = refusal(error)
         else:
             card = notice(f"takopi has a bug: {type(error).__name__}. Its log says more.")
-        scope, reply_to = _place(arrival)
-        if isinstance(arrival.what, Press):
-            text = error.what if isinstance(error, TakopiError) else "That failed."
-            self.desk.shop.transport(scope).acknowledge(arrival.what, text[:200], alert=True)
-        else:
+        # A press that was answered before it failed shows no second answer on its button.
+        if not isinstance(arrival.what, Press) or isinstance(error, StoreFailed):
+            scope, reply_to = _place(arrival)
             with_key = f"refused:{arrival.inbox_id}"
             await self.desk.shop.tell(scope, card, reply_to=reply_to, key=with_key)
         await self._settle(arrival.inbox_id, "refused")
@@ -297,6 +323,6 @@ def _lane(arrival: Arrival) -> object:
 def _place(arrival: Arrival) -> tuple[Scope, int | None]:
     what = arrival.what
     if isinstance(what, Press):
-        return what.scope, None
+        return what.scope, what.message_id
     message = what.message if isinstance(what, Edited) else what
     return message.scope, message.message_id

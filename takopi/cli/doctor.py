@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 CHECK_S = 30.0
 """How long one check may take: a CLI that starts for the first time takes its time."""
+
+ENGINE_S = 20.0
+"""How long one engine may take of that, so that the others are told of whatever it does."""
 
 _ORDER: tuple[Level, ...] = ("ok", "warning", "error")
 _COLOURS: Mapping[Level, int] = {"ok": GREEN, "warning": YELLOW, "error": RED}
@@ -59,7 +63,7 @@ async def _examine(home: Home) -> tuple[list[Finding], tuple[str, ...]]:
     checks: tuple[tuple[str, Check], ...] = (
         ("telegram", doctor_telegram.check_telegram),
         ("receiver", doctor_telegram.check_rival),
-        ("engines", doctor_engines.check_engines),
+        ("engines", partial(doctor_engines.check_engines, within_s=ENGINE_S)),
         ("git", doctor_machine.check_git),
         ("projects", doctor_machine.check_projects),
         ("disk", doctor_machine.check_disk),

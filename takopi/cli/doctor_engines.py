@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
 
-from takopi.cli.doctor_finding import Finding, Level, Patient, ask, ask_version, dotted
+from takopi.cli.doctor_finding import Finding, Patient, ask, ask_version, dotted
+from takopi.core.errors import TakopiError
 from takopi.engines.spec import EngineSpec
 
 
@@ -25,8 +27,11 @@ _LOGINS = {
 }
 
 
-async def check_engines(patient: Patient) -> list[Finding]:
-    """One finding for each engine that is there or asked for, and one for all others."""
+async def check_engines(patient: Patient, *, within_s: float) -> list[Finding]:
+    """One finding for each engine that is there or asked for, and one for all others.
+
+    One that gives no answer within `within_s`, or fails, takes nothing away from the others.
+    """
     specs = [
         entry
         for entry in patient.catalog.entries.values()
@@ -38,7 +43,18 @@ async def check_engines(patient: Patient) -> list[Finding]:
     async with trio.open_nursery() as nursery:
 
         async def examine(spec: EngineSpec[Any]) -> None:
-            judged = await _examine(patient, spec, is_wanted=spec.id in wanted)
+            is_wanted = spec.id in wanted
+            late = f"{spec.id} gave no answer within {within_s:g} seconds"
+            look = f"look at what `{spec.id} --version` does"
+            judged: Finding | None = _trouble(spec, late, look, is_wanted=is_wanted)
+            with trio.move_on_after(within_s):
+                try:
+                    judged = await _examine(patient, spec, is_wanted=is_wanted)
+                except TakopiError as error:
+                    judged = _trouble(spec, error.what, error.way_out, is_wanted=is_wanted)
+                except OSError as error:
+                    what = error.strerror or str(error)
+                    judged = _trouble(spec, what, is_wanted=is_wanted)
             if judged is not None:
                 found[spec.id] = judged
 
@@ -69,11 +85,16 @@ def _wanted(patient: Patient) -> set[str]:
     return {*filter(None, named), *set_up}
 
 
+def _trouble(spec: EngineSpec[Any], what: str, way_out: str = "", *, is_wanted: bool) -> Finding:
+    """Only what the config names is needed."""
+    return Finding(spec.id, "error" if is_wanted else "warning", what, way_out)
+
+
 async def _examine(patient: Patient, spec: EngineSpec[Any], *, is_wanted: bool) -> Finding | None:
     config = patient.config
     settings = (config.engines.get(spec.id) if config else None) or spec.settings_type()
     program = settings.command or spec.id
-    trouble: Level = "error" if is_wanted else "warning"
+    trouble = partial(_trouble, spec, is_wanted=is_wanted)
     if not patient.finds(program):
         if not is_wanted:
             return None
@@ -83,16 +104,16 @@ async def _examine(patient: Patient, spec: EngineSpec[Any], *, is_wanted: bool) 
     env = spec.environ(settings, patient.child_environ(settings.env))
     version = await ask_version(patient, [program, "--version"], env=env)
     if version is None:
-        return Finding(spec.id, trouble, f"{program} does not tell its version", spec.install)
+        return trouble(f"{program} does not tell its version", spec.install)
     if version < spec.oldest:
         need = dotted(spec.oldest)
         what = f"{spec.id} {dotted(version)} is too old, takopi needs {need} or newer"
-        return Finding(spec.id, trouble, what, spec.install)
+        return trouble(what, spec.install)
     login = _LOGINS.get(spec.id)
     if login is None or version < login.since:
         return Finding(spec.id, "ok", f"{spec.id} {dotted(version)}")
     code, _ = await ask(patient, [program, *login.args], env=env)
     if code != 0:
         what = f"{spec.id} {dotted(version)} is not logged in"
-        return Finding(spec.id, trouble, what, spec.login)
+        return trouble(what, spec.login)
     return Finding(spec.id, "ok", f"{spec.id} {dotted(version)}, logged in")

@@ -95,8 +95,7 @@ def _judge_service(patient: Patient) -> list[Finding]:
         return [Finding("service", "warning", what, f"rm {shlex.quote(str(file))}")]
     found: list[Finding] = []
     if patient.config is not None:
-        drain_s = patient.config.limits.drain_s
-        wanted = unit_text(patient.home, path="", drain_s=drain_s)
+        wanted = unit_text(patient.home, path="", limits=patient.config.limits)
         if set(_but_path(wanted)) != set(_but_path(file.read_text("utf-8", errors="replace"))):
             what = f"{file} is not as this takopi and its config would have it"
             found.append(Finding("service", "warning", what, "takopi service install"))

@@ -81,19 +81,22 @@ async def check_rival(patient: Patient) -> list[Finding]:
     config = _telegram(patient)
     if config is None:
         return []
-    if is_held(patient.home.folder, config.bot_token.partition(":")[0]):
+    if is_held(config.bot_token.partition(":")[0]):
         await trio.lowlevel.checkpoint()
         # Looking would interrupt it; and it says in the chat when somebody else receives.
         return [Finding("receiver", "ok", "takopi is running, and receives")]
     async with open_http() as http:
         api = Api(http, url=config.api_url, token=config.bot_token)
         try:
-            await api.get_updates(None, timeout_s=RIVAL_S)
+            waiting = await api.get_updates(None, timeout_s=RIVAL_S)
         except Conflict as error:
             return [Finding("receiver", "error", error.what, error.way_out)]
         except TakopiError:
             # Another check tells of it.
             return []
+    if waiting:
+        # They come at once: a rival had no time to show itself.
+        return [Finding("receiver", "ok", "messages wait; nobody seems to receive them")]
     return [Finding("receiver", "ok", "nobody else receives this bot's messages")]
 
 

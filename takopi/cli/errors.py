@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from typing import TextIO, cast
 
 from takopi.core.errors import ConfigInvalid, TakopiError
 
@@ -21,7 +21,10 @@ GREEN, YELLOW, RED = 32, 33, 31
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run a command to its end and say with which code the process ends."""
     try:
-        code = command()
+        try:
+            code = command()
+        except BaseExceptionGroup as group:
+            raise plain(group) from None
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has had enough; Python must not complain about it at exit.
@@ -37,6 +40,27 @@ def ending(command: Callable[[], object], *, debug: bool) -> int:
         return report(error)
     # Typer hands an `Exit` over as its code, and a command's own value is None.
     return code if isinstance(code, int) else DONE
+
+
+def plain(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What tasks came to, for one person: the Ctrl-C, if there was one, or else the first error.
+
+    A group that holds something unforeseen among others stays as it is.
+    """
+    errors = list(_each(group))
+    stopped = next((error for error in errors if isinstance(error, KeyboardInterrupt)), None)
+    if stopped is not None:
+        return stopped
+    foreseen = all(isinstance(error, TakopiError) for error in errors)
+    return errors[0] if foreseen or len(errors) == 1 else group
+
+
+def _each(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _each(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error
 
 
 def report(error: Exception) -> int:

@@ -14,7 +14,8 @@ from takopi.core.errors import Unfit
 from takopi.turns.journal import Past
 from takopi.turns.layout import Settings, Turn, read_text
 from takopi.turns.machine import Choice, everything, final_actions
-from takopi.turns.plan import Plan
+from takopi.turns.plan import Action, Plan
+from takopi.turns.service import ONCE
 
 Verdict = Literal["skip", "quit"]
 QUESTION = (
@@ -61,7 +62,7 @@ def ask_recovery(turn: Turn, past: Past) -> bool | None:
     need_person("run it on a terminal")
     typer.echo(f"Turn {turn.id} was interrupted while it was carried out.", err=True)
     for index, action in enumerate(final_actions(past.choice, past.plan)):
-        typer.echo(f"  {action_line(action)}: {_fate(past, index)}", err=True)
+        typer.echo(f"  {action_line(action)}: {_fate(past, index, action)}", err=True)
     question = "(f) Report as failed / (c)ontinue after the last finished action / (q)uit \u203a"
     while True:
         match _ask(question).lower()[:1]:
@@ -81,13 +82,16 @@ def need_person(way_out: str) -> None:
         raise Unfit("nobody can be asked without a terminal", way_out=way_out)
 
 
-def _fate(past: Past, index: int) -> str:
+def _fate(past: Past, index: int, action: Action) -> str:
     if index in past.ended:
         outcome = past.ended[index]
         return f"ran, {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
     if index not in past.choice.actions:
         return "was not approved"
-    return "may have run, and is not run again" if index == past.unsure else "did not run"
+    if index != past.unsure:
+        return "did not run"
+    again = "is not run again" if isinstance(action, ONCE) else "is run again to continue"
+    return f"may have run, and {again}"
 
 
 def _ask(question: str) -> str:

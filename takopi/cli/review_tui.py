@@ -175,7 +175,10 @@ class Checklist(App[Choice | None]):
         self.decide(toggle_all(self.choice, self.plan))
 
     def action_confirm(self) -> None:
-        self.exit(self.choice)
+        if self.choice.memos or self.choice.actions:
+            self.exit(self.choice)
+        else:
+            self.notify("Nothing is checked.", severity="warning")
 
     def action_go_back(self) -> None:
         self.exit()

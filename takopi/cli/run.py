@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from takopi.config.load import load
 from takopi.config.loaded import Names
-from takopi.config.paths import find_home
+from takopi.config.paths import Home, find_home
 
 if TYPE_CHECKING:
     from takopi.app.daemon import Launch
@@ -52,12 +52,24 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
         cwd=Path.cwd(),
         engine=engine,
         web_token=web_token,
-        announce=_announce,
+        announce=partial(_announce_to_journal, home) if notifier.is_heard else _announce,
         notifier=notifier,
     )
 
 
 def _announce(address: str) -> None:
-    """The start line: whoever reads it may open the page."""
-    sys.stdout.write(f"takopi is at {address}\n")
+    """The start line on a terminal: whoever reads it may open the page."""
+    _say(f"takopi is at {address}")
+
+
+def _announce_to_journal(home: Home, address: str) -> None:
+    """The start line of a service: others may read it, and the token never changes."""
+    from takopi.web.token import FILE
+
+    hidden = address.partition("=")[0]
+    _say(f"takopi is at {hidden}=TOKEN, and the TOKEN is in {home.folder / FILE}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

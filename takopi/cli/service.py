@@ -13,7 +13,7 @@ import typer
 
 from takopi.cli.errors import hint
 from takopi.cli.names import known_names
-from takopi.cli.service_unit import home_of, unit_file, unit_text
+from takopi.cli.service_unit import home_line, home_of, unit_file, unit_text
 from takopi.config.limits import Limits
 from takopi.config.load import load, read_bytes
 from takopi.config.paths import Home, find_home
@@ -23,7 +23,7 @@ from takopi.kit.atomic import replace_file
 
 UNIT = "takopi.service"
 CALL_S = 60.0
-STOP_S = 660.0
+STOP_S = 760.0
 """A stop waits for the runs to end, for as long as a config may ask at most."""
 
 app = typer.Typer(help="Let systemd run takopi.", pretty_exceptions_enable=False)
@@ -50,12 +50,16 @@ def install(
 @app.command("uninstall")
 def uninstall() -> None:
     """Stop the service and take its unit away. Config and state stay."""
-    file = _installed()
+    file, home = _installed(), find_home(os.environ)
+    named = home_of(_read(file))
+    if named is not None and named != home_line(home):
+        raise _other_home(file, named)
     _require_systemd()
-    _systemctl("disable", "--now", UNIT, wait_s=STOP_S)
+    _systemctl("stop", UNIT, wait_s=STOP_S)
+    _systemctl("disable", UNIT)
     file.unlink()
     _systemctl("daemon-reload")
-    typer.echo(f"{file} is gone; what takopi keeps is in {find_home(os.environ).folder}")
+    typer.echo(f"{file} is gone; what takopi keeps is in {home.folder}")
 
 
 @app.command("status")
@@ -88,7 +92,7 @@ def logs(
 def print_unit() -> None:
     """Print the unit that `install` would write; nothing is changed."""
     home = find_home(os.environ)
-    text = unit_text(home, path=_path(), drain_s=_drain_s(home))
+    text = unit_text(home, path=_path(), limits=_limits(home))
     typer.echo(text, nl=False)
 
 
@@ -100,14 +104,11 @@ def install_service(home: Home, *, path: str, enable: bool) -> None:
     # The service gets the token from the config, whatever this shell has.
     environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
     config = load(home.config_file, known_names(), environ=environ, to_run=True)
-    text = unit_text(home, path=path, drain_s=config.limits.drain_s)
+    text = unit_text(home, path=path, limits=config.limits)
     file = unit_file(os.environ)
     before = _read(file)
-    if before and home_of(before) != home_of(text):
-        raise Refused(
-            f"{file} runs another takopi: {home_of(before) or 'it names no TAKOPI_HOME'}",
-            way_out="with the TAKOPI_HOME of that one: takopi service uninstall",
-        )
+    if before and home_of(before) != home_line(home):
+        raise _other_home(file, home_of(before))
     _require_systemd()
     was_running = is_active()
     if before != text:
@@ -116,7 +117,9 @@ def install_service(home: Home, *, path: str, enable: bool) -> None:
     _systemctl("daemon-reload")
     typer.echo(f"the unit is {file}")
     if enable:
-        _systemctl("enable", "--now", UNIT)
+        # Apart from each other: what enabling says is no reason why a start failed.
+        _systemctl("enable", UNIT)
+        _systemctl("start", UNIT)
         typer.echo("takopi runs; `takopi service status` and `takopi service logs` look at it")
     else:
         typer.echo(f"start it with: systemctl --user enable --now {UNIT}")
@@ -154,6 +157,13 @@ def _installed() -> Path:
     return file
 
 
+def _other_home(file: Path, named: str | None) -> Refused:
+    return Refused(
+        f"{file} runs another takopi: {named or 'it names no TAKOPI_HOME'}",
+        way_out="with the TAKOPI_HOME of that one: takopi service uninstall",
+    )
+
+
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8", errors="replace")
@@ -161,10 +171,10 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _drain_s(home: Home) -> float:
+def _limits(home: Home) -> Limits:
     if read_bytes(home.config_file) is None:
-        return Limits().drain_s
-    return load(home.config_file, known_names(), environ=os.environ).limits.drain_s
+        return Limits()
+    return load(home.config_file, known_names(), environ=os.environ).limits
 
 
 def _require_systemd() -> None:
@@ -223,8 +233,13 @@ def _show(*argv: str) -> int:
 
 
 def _environ() -> dict[str, str]:
-    """Where a shell was not opened by a login, systemd is found all the same."""
-    environ = dict(os.environ)
+    """What systemd's programs see: not the token, and the way to systemd even without a login."""
+    token = os.environ.get(VARIABLE, "").strip()
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name != VARIABLE and not (token and token in value)
+    }
     own = Path(f"/run/user/{os.getuid()}")
     if not environ.get("XDG_RUNTIME_DIR") and own.is_dir():
         environ["XDG_RUNTIME_DIR"] = str(own)

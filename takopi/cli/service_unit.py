@@ -7,12 +7,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from takopi.config.limits import Limits
 from takopi.config.paths import Home
 from takopi.core.errors import Refused
 
 WATCHDOG_S = 180
-STOP_SLACK_S = 10
-"""How much longer than `limits.drain_s` a stop may take before systemd kills."""
+STOP_SLACK_S = 6
+LEAST_SLACK_S = 10
 
 _UNIT = """\
 [Unit]
@@ -22,7 +23,7 @@ Description=takopi, your coding agents in a chat
 Type=notify
 ExecStart={command}
 WorkingDirectory=~
-Environment={home}
+{home}
 Environment={path}
 UMask=0077
 WatchdogSec={watchdog_s}
@@ -37,7 +38,7 @@ WantedBy=default.target
 """
 
 
-def unit_text(home: Home, *, path: str, drain_s: float) -> str:
+def unit_text(home: Home, *, path: str, limits: Limits) -> str:
     """The whole unit. It holds no secret: the token stays in the config."""
     if set(sys.executable) & set("\\\"'"):
         raise Refused(
@@ -48,11 +49,20 @@ def unit_text(home: Home, *, path: str, drain_s: float) -> str:
     command = [_quoted(f":{sys.executable}"), "-m", "takopi", "--verbose"]
     return _UNIT.format(
         command=" ".join(command),
-        home=_quoted(f"TAKOPI_HOME={home.folder}"),
+        home=home_line(home),
         path=_quoted(f"PATH={_absolute(path)}"),
         watchdog_s=WATCHDOG_S,
-        stop_s=math.ceil(drain_s) + STOP_SLACK_S,
+        stop_s=_stop_s(limits),
     )
+
+
+def _stop_s(limits: Limits) -> int:
+    """How long a stop may take before systemd kills.
+
+    After the drain the runs are ended, then what the MCP servers have left: `grace_s` for each.
+    """
+    slack_s = max(2 * limits.grace_s + STOP_SLACK_S, LEAST_SLACK_S)
+    return math.ceil(limits.drain_s + slack_s)
 
 
 def unit_file(environ: Mapping[str, str]) -> Path:
@@ -62,8 +72,13 @@ def unit_file(environ: Mapping[str, str]) -> Path:
     return folder / "systemd/user/takopi.service"
 
 
+def home_line(home: Home) -> str:
+    """The line of a unit that names the home."""
+    return f"Environment={_quoted(f'TAKOPI_HOME={home.folder}')}"
+
+
 def home_of(unit: str) -> str | None:
-    """The TAKOPI_HOME of a unit as it stands in the file; None if it names none."""
+    """The line of a unit that names its home; None if there is none."""
     for line in unit.splitlines():
         if line.startswith('Environment="TAKOPI_HOME='):
             return line

@@ -106,8 +106,9 @@ def execute_plan(
     if plan_file is None:
         turn = find_turn(Path.cwd(), session=session)
     else:
-        turn = find_turn(plan_file.absolute().parent)
-        if turn.path("plan.md") != plan_file.absolute():
+        folder = plan_file.parent.resolve()
+        turn = find_turn(folder)
+        if turn.path("plan.md") != folder / plan_file.name:
             raise Refused(f"{plan_file} is not the plan of a turn", way_out="name NN/plan.md")
     if code := _carry_on(turn, yes=yes):
         raise typer.Exit(code)
@@ -118,8 +119,13 @@ def resume(message: Message = "", *, yes: Yes = False, session: Named = None) ->
     """Go on: carry out a plan that waits, else have the next turn planned."""
     import trio
 
-    turn = settle(find_turn(Path.cwd(), session=session))
+    turn = settle(find_turn(Path.cwd(), session=session).session.latest())
     if turn.has("plan.md"):
+        if message:
+            raise Refused(
+                f"turn {turn.id} has a plan that waits, and -m would not change it",
+                way_out="leave -m out to carry it out, or have it planned anew: session plan -m …",
+            )
         if code := _carry_on(turn, yes=yes):
             raise typer.Exit(code)
     else:
@@ -291,7 +297,8 @@ async def _execute(proposal: Proposal, choice: Choice) -> int:
 async def _recover(interrupted: Interrupted, go_on: bool) -> int:
     async with _tools() as tools:
         done = await recover(interrupted, tools.bench(interrupted.turn), go_on=go_on)
-    return _tell(interrupted.turn, done)
+    code = _tell(interrupted.turn, done)
+    return code if go_on else 1
 
 
 async def _replan(invalid: Invalid) -> int:

@@ -12,13 +12,13 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import trio
 import typer
 
 from takopi.app.lock import hold
-from takopi.cli.errors import hint
+from takopi.cli.errors import hint, plain
 from takopi.cli.setup_discovery import Found, Paths, find_engines, find_paths
 from takopi.cli.setup_pairing import LIFE_S, greet, pair
 from takopi.cli.setup_token import ask_token, look_up, open_api, read_token
@@ -291,11 +291,4 @@ def _in_trio(work: Callable[[], Awaitable[T]]) -> T:
     try:
         return trio.run(work)
     except BaseExceptionGroup as group:
-        raise _first(group) from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    if not isinstance(first, BaseExceptionGroup):
-        return first
-    return _first(cast("BaseExceptionGroup[BaseException]", first))
+        raise plain(group) from None

@@ -57,7 +57,7 @@ def _from_variable(name: str) -> str:
 
 def _from_file(name: str) -> str:
     if name == "-":
-        return (sys.stdin.read(MAX_BYTES) if sys.stdin else "").strip()
+        return _typed() if sys.stdin and sys.stdin.isatty() else _piped()
     try:
         with Path(name).expanduser().open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
@@ -69,6 +69,17 @@ def _from_file(name: str) -> str:
     if stat.S_ISREG(mode) and (problem := mode_problem(Path(name), mode)):
         hint(f"{problem.what}, and the token with it: {problem.way_out}")
     return data.decode("utf-8", "replace").strip()
+
+
+def _typed() -> str:
+    try:
+        return ask_hidden("bot token (not shown)")
+    except EOFError:
+        raise typer.Abort from None
+
+
+def _piped() -> str:
+    return (sys.stdin.read(MAX_BYTES) if sys.stdin else "").strip()
 
 
 @asynccontextmanager

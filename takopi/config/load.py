@@ -115,6 +115,7 @@ def parse(data: bytes, names: Names, *, environ: Mapping[str, str], to_run: bool
         raise ConfigInvalid(tuple(decoder.problems))
     return Config(
         bot_token=token,
+        bot_token_file=table.bot_token_file,
         chat_id=table.chat_id,
         allowed_user_ids=frozenset(table.allowed_user_ids),
         admin_user_ids=frozenset(table.admin_user_ids),

@@ -51,6 +51,7 @@ class Config:
     """
 
     bot_token: str = field(repr=False)
+    bot_token_file: Path | None = None
     chat_id: int | None
     allowed_user_ids: frozenset[int]
     admin_user_ids: frozenset[int]

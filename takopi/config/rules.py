@@ -167,7 +167,7 @@ def check_voice(table: ConfigTable, decoder: Decoder) -> None:
 
 
 def check_files(table: ConfigTable, decoder: Decoder) -> None:
-    """Files come into a folder of the project, and not into git's own."""
+    """Files come into a folder of the project, not into git's own; patterns mean what they say."""
     parts = PurePosixPath(table.files.uploads_dir).parts
     outside = not parts or parts[0] == "/" or ".." in parts or "\0" in table.files.uploads_dir
     if outside or ".git" in {part.lower() for part in parts}:
@@ -176,6 +176,13 @@ def check_files(table: ConfigTable, decoder: Decoder) -> None:
             "must be a folder inside of the one that is worked in",
             way_out='use a relative path without .., like ".uploads"',
         )
+    for pattern in table.files.deny:
+        if "[" in pattern:
+            decoder.report(
+                "files.deny",
+                f"{json.dumps(pattern)} has brackets, which mean nothing in a pattern",
+                way_out="use * or ?, or write a pattern for each name",
+            )
 
 
 def resolve_project(

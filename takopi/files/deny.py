@@ -2,7 +2,8 @@
 
 A pattern without a slash means a file or folder of that name anywhere, with everything below it.
 One with a slash is a path from the folder on, with everything below it. `*` stands for anything but
-a slash, `**` for any number of folders. Case does not matter: on some disks it does not.
+a slash, `**` for any number of folders, and alone for everything. Case does not matter: on some
+disks it does not.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     # `a/**` is everything below `a`, and `a` alone says that already.
     while len(parts) > 1 and parts[-1] == "**":
         parts.pop()
+    if parts == ["**"]:
+        return re.compile(r"")
     middle = "".join("(?:[^/]+/)*" if part == "**" else f"{_part(part)}/" for part in parts)
     return re.compile(f"{front}{middle.removesuffix('/')}(?:/|$)", re.DOTALL)
 

@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -32,27 +32,36 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A folder, the folder in it that files come into, and the patterns that are denied."""
+    """A folder, the folder in it that files come into, and the patterns that are denied.
+
+    `private` are files and folders that are takopi's own: they are closed by whatever name.
+    """
 
     root: Path
     uploads_dir: str
     deny: tuple[str, ...]
+    private: tuple[Path, ...] = ()
 
-    def save(self, name: str, data: bytes, *, force: bool = False) -> str:
+    def save(
+        self, name: str, data: bytes, *, force: bool = False, keep: Collection[str] = ()
+    ) -> str:
         """Keep a file and return its path from the root on.
 
         A name that is taken gets a number, unless the file there has this content already, or
-        `force` lets it be replaced. The file is there whole, or not at all.
+        `force` lets it be replaced. The paths in `keep` are never replaced. The file is there
+        whole, or not at all.
         """
         check_size(name, len(data))
+        check_name(name, self.uploads_dir, deny=self.deny)
         folders = PurePosixPath(self.uploads_dir).parts
         wanted = safe_name(name)
-        if is_denied((*folders, wanted), self.deny):
-            raise Refused(
-                f"{wanted} is on the list of `files.deny`", way_out="give it another name"
-            )
+        # On some disks names that differ in case alone are one.
+        kept = {path.casefold() for path in keep}
+        replaces = force and "/".join((*folders, wanted)).casefold() not in kept
         with self._entered(folders, make=True) as folder:
-            return "/".join((*folders, _put(folder, wanted, data, force=force)))
+            if replaces:
+                self._check_replaceable(folder, wanted)
+            return "/".join((*folders, _put(folder, wanted, data, force=replaces)))
 
     def read(self, path: str) -> tuple[str, bytes]:
         """The name and the content of a file below the root, through symlinks that stay inside."""
@@ -64,7 +73,7 @@ class Shelf:
             except OSError as error:
                 raise _refusal(error, shown) from error
             try:
-                _check_kind(os.fstat(fd).st_mode, shown)
+                self._check_open(os.fstat(fd), shown)
                 data = _read_all(fd, MAX_OUT_BYTES + 1)
             finally:
                 os.close(fd)
@@ -105,8 +114,15 @@ class Shelf:
 
     @contextmanager
     def _entered(self, folders: Sequence[str], *, make: bool) -> Generator[int, None, None]:
-        here = os.open(os.path.realpath(self.root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            here = os.open(os.path.realpath(self.root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused(
+                f"the folder that is worked in cannot be opened: {self.root}: {error.strerror}",
+                way_out="make it again, or choose another project",
+            ) from error
+        try:
+            self._check_not_private(os.fstat(here), str(self.root))
             for number, part in enumerate(folders, 1):
                 try:
                     if make:
@@ -117,9 +133,37 @@ class Shelf:
                     raise _refusal(error, "/".join(folders[:number])) from error
                 os.close(here)
                 here = below
+                self._check_not_private(os.fstat(here), "/".join(folders[:number]))
             yield here
         finally:
             os.close(here)
+
+    def _check_replaceable(self, folder: int, name: str) -> None:
+        """Nothing, or a plain file, is there: a rename would replace a link as well."""
+        try:
+            status = os.lstat(name, dir_fd=folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _refusal(error, name) from error
+        self._check_open(status, name)
+
+    def _check_open(self, status: os.stat_result, shown: str) -> None:
+        if stat.S_ISDIR(status.st_mode):
+            raise Refused(f"{shown} is a folder", way_out="name a file in it")
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused(f"{shown} is not a plain file", way_out="name another file")
+        self._check_not_private(status, shown)
+
+    def _check_not_private(self, status: os.stat_result, shown: str) -> None:
+        """What is opened is compared, not its path: one file may have many."""
+        for path in self.private:
+            with suppress(OSError):
+                if os.path.samestat(path.stat(), status):
+                    raise Refused(
+                        f"{shown} is takopi's own, and stays on this machine",
+                        way_out="name another file",
+                    )
 
 
 def check_size(name: str, size_bytes: int) -> None:
@@ -131,13 +175,20 @@ def check_size(name: str, size_bytes: int) -> None:
         )
 
 
+def check_name(name: str, uploads_dir: str, *, deny: Collection[str]) -> None:
+    """Refuse a file that may not be written under its name."""
+    wanted = safe_name(name)
+    if is_denied((*PurePosixPath(uploads_dir).parts, wanted), deny):
+        raise Refused(f"{wanted} is on the list of `files.deny`", way_out="give it another name")
+
+
 def _put(folder: int, wanted: str, data: bytes, *, force: bool) -> str:
     """Write the file under no name that anybody looks for, and give it its own once it is whole."""
     temporary = f".{secrets.token_hex(8)}.part"
     try:
         _write_new(folder, temporary, data)
         if force:
-            name = _replaceable(folder, wanted)
+            name = wanted
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         else:
             name = _link(folder, temporary, wanted, data=data)
@@ -148,13 +199,6 @@ def _put(folder: int, wanted: str, data: bytes, *, force: bool) -> str:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
     return name
-
-
-def _replaceable(folder: int, wanted: str) -> str:
-    """The name, where nothing or a plain file is: a rename would replace a link as well."""
-    with suppress(FileNotFoundError):
-        _check_kind(os.lstat(wanted, dir_fd=folder).st_mode, wanted)
-    return wanted
 
 
 def _link(folder: int, temporary: str, wanted: str, *, data: bytes) -> str:
@@ -201,13 +245,6 @@ def _read_all(fd: int, most: int) -> bytes:
         pieces.append(piece)
         most -= len(piece)
     return b"".join(pieces)
-
-
-def _check_kind(mode: int, shown: str) -> None:
-    if stat.S_ISDIR(mode):
-        raise Refused(f"{shown} is a folder", way_out="name a file in it")
-    if not stat.S_ISREG(mode):
-        raise Refused(f"{shown} is not a plain file", way_out="name another file")
 
 
 def _refusal(error: OSError, shown: str) -> Refused:

@@ -22,6 +22,11 @@ class Notifier:
         self._address = address.replace("@", "\0", 1) if address.startswith("@") else address
         self._due: dict[str, str] = {}
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether there is a systemd to tell, which keeps what is printed as well."""
+        return bool(self._address)
+
     def ready(self, status: str) -> None:
         """The work has begun."""
         self._tell(READY="1", STATUS=status)

@@ -35,9 +35,10 @@ def _check_schema(schema: Mapping[str, Any], fields: dict[str, Any]) -> None:
 
     kind = validator_for(dict(schema))
     try:
-        kind.check_schema(dict(schema))
+        usable = _without_patterns(schema)
+        kind.check_schema(usable)
         # An empty registry: what a schema refers to elsewhere is not fetched.
-        checker = kind(dict(schema), registry=Registry())
+        checker = kind(usable, registry=Registry())
         error = cast(
             "exceptions.ValidationError | None",
             exceptions.best_match(  # pyright: ignore[reportUnknownMemberType] it is untyped
@@ -50,3 +51,23 @@ def _check_schema(schema: Mapping[str, Any], fields: dict[str, Any]) -> None:
         where = "".join(f"[{part!r}]" for part in error.absolute_path)
         said = error.message[:REASON_CHARS]
         raise Refused(f"bad arguments{f' at {where}' if where else ''}: {said}")
+
+
+def _without_patterns(schema: Any) -> Any:
+    """The schema without regular expressions, and without what cannot be checked without them.
+
+    One that a server chose could take for ever, and nothing else runs while it does: not even
+    another thread. The server checks the arguments by them itself.
+    """
+    if isinstance(schema, list):
+        return [_without_patterns(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    fields = cast("Mapping[str, Any]", schema)
+    dropped = {"unevaluatedProperties"}
+    # An argument may have this name, and is a schema then.
+    if isinstance(fields.get("pattern"), str):
+        dropped.add("pattern")
+    if "patternProperties" in fields:
+        dropped |= {"patternProperties", "additionalProperties"}
+    return {name: _without_patterns(each) for name, each in fields.items() if name not in dropped}

@@ -17,7 +17,7 @@ from takopi.core.tools import MCPToolCall
 
 KEY = '"tool_calls"'
 MAX_CALLS = 20
-"""How many calls of one answer are looked at; the rest are refused, one by one."""
+"""How many calls of one answer are looked at; the rest are refused together."""
 
 UNREADABLE = MCPToolCall("", None)
 """Stands for what was meant to be calls."""

@@ -68,8 +68,18 @@ class CLIMCPResponseHandler:
         return parse_tool_calls(response) if self.tools else []
 
     async def execute_tools(self, calls: Sequence[MCPToolCall]) -> list[MCPToolResult]:
-        """Execute each call, one after the other, and say what came of it."""
-        return [await self._execute(call, place) for place, call in enumerate(calls)]
+        """Execute each call, one after the other, and say what came of it.
+
+        Those over `MAX_CALLS` are not made, and have one result together.
+        """
+        results = [await self._execute(call) for call in calls[:MAX_CALLS]]
+        if (left_out := len(calls) - MAX_CALLS) > 0:
+            why = f"only {MAX_CALLS} calls are made for one answer, {left_out} are left out"
+            self._calls += 1
+            over = Action(f"mcp-{self._calls}", "tool", f"{left_out} more calls", "completed")
+            self.emit(replace(over, ok=False, detail=why))
+            results.append(_failed(calls[MAX_CALLS], why))
+        return results
 
     def format_results_prompt(self, results: Sequence[MCPToolResult]) -> str:
         """The prompt that tells the engine what its calls came to."""
@@ -104,15 +114,12 @@ class CLIMCPResponseHandler:
             answer = text_around(answer)
         return replace(completed, answer=answer, usage=usage)
 
-    async def _execute(self, call: MCPToolCall, place: int) -> MCPToolResult:
+    async def _execute(self, call: MCPToolCall) -> MCPToolResult:
         self._calls += 1
         step = Action(f"mcp-{self._calls}", "tool", call.name or "a tool without a name", "started")
         self.emit(step)
         try:
-            if place >= MAX_CALLS:
-                result = _failed(call, f"only {MAX_CALLS} calls are made for one answer")
-            else:
-                result = await self._attempt(call)
+            result = await self._attempt(call)
         except TakopiError as error:
             result = _failed(call, error.what)
         except Exception as error:  # a server must not end the run, whatever it does to the SDK

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import structlog
 import trio
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 """A server that is tried again within this time is waited for."""
+
+LEEWAY_S = 5.0
+"""What an offer waits for beyond the time to start: the pause before it, and the ending after."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.mcp")
 
@@ -55,6 +58,7 @@ class Server:
         self._settled = trio.Event()
         self._connection: Connection | None = None
         self._retry_at = 0.0
+        self._is_over = False
         self.problem = ""
 
     @property
@@ -70,6 +74,8 @@ class Server:
     async def connect(self) -> Connection:
         """Its connection, which is made if there is none; the caller sets the deadline."""
         while True:
+            if self._is_over:
+                raise Unreachable("its settings have changed", maybe_applied=False)
             connection = self._connection
             if connection is not None and not connection.is_lost:
                 return connection
@@ -82,40 +88,48 @@ class Server:
             if connection is None:
                 self._wanted.set()
             await settled.wait()
-            if connection is None and self._connection is None:
+            if connection is None and self._connection is None and not self._is_over:
                 raise Unreachable(self.problem, maybe_applied=False)
 
     async def serve(self, start_s: float) -> None:
-        """Own the connection until cancelled; a failure is followed by a growing pause."""
+        """Own the connection until cancelled; nobody waits for it after that."""
+        try:
+            with self.cancel_scope:
+                await self._reconnect(start_s)
+        finally:
+            self._is_over = True
+            self._settle()
+
+    async def _reconnect(self, start_s: float) -> NoReturn:
+        """Hold one connection after the other; a failure is followed by a growing pause."""
         backoff = Backoff(reset_after_s=PATIENCE_S)
-        with self.cancel_scope:
-            while True:
-                await self._wanted.wait()
-                began = trio.current_time()
-                try:
-                    why = await self._hold(start_s)
-                    self.problem = f"the server is gone: {why}" if why else "the server ended"
-                except TakopiError as error:
-                    self.problem = error.what
-                except BaseExceptionGroup as group:
-                    # What fails while it is being stopped must not outlive the stopping.
-                    _, stopping = group.split(Exception)
-                    if stopping is not None:
-                        raise stopping from None
-                    self.problem = _reason(group)
-                except Exception as error:  # whatever a server does to the SDK is its own ending
-                    log.warning("server.failed", server=self.name, exc_info=True)
-                    self.problem = _reason(error)
-                finally:
-                    self._connection = None
-                if trio.current_time() - began >= backoff.reset_after_s:
-                    backoff.reset()
-                pause_s = backoff.pause_s()
-                self._retry_at = trio.current_time() + pause_s
-                self._wanted = trio.Event()
-                log.info("server.ended", server=self.name, why=self.problem, pause_s=pause_s)
-                self._settle()
-                await trio.sleep(pause_s)
+        while True:
+            await self._wanted.wait()
+            began = trio.current_time()
+            try:
+                why = await self._hold(start_s)
+                self.problem = f"the server is gone: {why}" if why else "the server ended"
+            except TakopiError as error:
+                self.problem = error.what
+            except BaseExceptionGroup as group:
+                # What fails while it is being stopped must not outlive the stopping.
+                _, stopping = group.split(Exception)
+                if stopping is not None:
+                    raise stopping from None
+                self.problem = _reason(group)
+            except Exception as error:  # whatever a server does to the SDK is its own ending
+                log.warning("server.failed", server=self.name, exc_info=True)
+                self.problem = _reason(error)
+            finally:
+                self._connection = None
+            if trio.current_time() - began >= backoff.reset_after_s:
+                backoff.reset()
+            pause_s = backoff.pause_s()
+            self._retry_at = trio.current_time() + pause_s
+            self._wanted = trio.Event()
+            log.info("server.ended", server=self.name, why=self.problem, pause_s=pause_s)
+            self._settle()
+            await trio.sleep(pause_s)
 
     async def _hold(self, start_s: float) -> str:
         """Connect, and stay connected until the server is gone; why, where that is known."""
@@ -181,13 +195,18 @@ class McpServers:
     async def offer(self, project: str | None) -> Offer:
         """The tools of all servers of a project, which are started if they are not."""
         servers = self.find(project)
+        within_s = self.config().start_s + LEEWAY_S
         problems: dict[str, str] = {}
 
         async def start(server: Server) -> None:
+            why = f"it is not ready after {within_s:g} s"
             try:
-                await server.connect()
+                with trio.move_on_after(within_s):
+                    await server.connect()
+                    return
             except TakopiError as error:
-                problems[server.name] = f"MCP server {server.name}: {error.what}"
+                why = error.what
+            problems[server.name] = f"MCP server {server.name}: {why}"
 
         async with trio.open_nursery() as nursery:
             for server in servers:

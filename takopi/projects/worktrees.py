@@ -55,14 +55,17 @@ class Worktrees:
         if branch is None:
             return await find_root(project)
         async with self._open(project, branch) as repository:
-            if await checked_out_branch(repository) == branch:
-                return repository.root
+            there = await _find_tree(project, repository, branch)
+            if there is not None:
+                return there
             home, place = await _find_place(project, repository, branch)
-            if await _is_there(place):
-                await _check_worktree(place, repository, project)
-            else:
-                await _create(place, repository, project, home=home, branch=branch)
+            await _create(place, repository, project, home=home, branch=branch)
             return place
+
+    async def find(self, project: Project, branch: str) -> Path | None:
+        """The folder that work on the branch goes on in; None if it would have to be made."""
+        async with self._open(project, branch) as repository:
+            return await _find_tree(project, repository, branch)
 
     async def archive(self, project: Project, branch: str, *, force: bool = False) -> None:
         """Remove the worktree of a branch; the branch stays, and so does the project's own folder.
@@ -114,6 +117,16 @@ class Worktrees:
         async with self._locks.setdefault(repository.common_dir, trio.Lock()):
             with git_deadline(self._git_s):
                 yield repository
+
+
+async def _find_tree(project: Project, repository: Repository, branch: str) -> Path | None:
+    if await checked_out_branch(repository) == branch:
+        return repository.root
+    _, place = await _find_place(project, repository, branch)
+    if not await _is_there(place):
+        return None
+    await _check_worktree(place, repository, project)
+    return place
 
 
 async def _find_place(project: Project, repository: Repository, branch: str) -> tuple[Path, Path]:

@@ -13,6 +13,9 @@ LONG_UNITS = 4000
 FULL_UNITS = 4096
 """A text of this length was cut inside of a line or a word; a longer one was not cut at all."""
 
+APART_MS = 5000
+"""What was sent longer after a text is no part of it, also where both come in together."""
+
 ALBUM_PARTS = 10
 MOST_PARTS = 50
 
@@ -22,12 +25,15 @@ def may_go_on(message: IncomingMessage) -> bool:
     return message.album is not None or _is_long(message)
 
 
-def belongs(first: IncomingMessage, other: IncomingMessage) -> bool:
-    """Whether the other goes on with what the first began; both are of one sender and scope."""
+def belongs(first: IncomingMessage, other: IncomingMessage, *, last: IncomingMessage) -> bool:
+    """Whether the other goes on with what the first began; all are of one sender and scope.
+
+    `last` is the last part so far, which may be the first.
+    """
     if first.album is not None or other.album is not None:
         return first.album == other.album
     replies_elsewhere = other.reply_to_message_id not in {None, first.reply_to_message_id}
-    return _is_text(other) and not replies_elsewhere
+    return _is_text(other) and not replies_elsewhere and not _is_later(last, other)
 
 
 def is_whole(last: IncomingMessage, parts: int) -> bool:
@@ -67,6 +73,12 @@ def _text(parts: Sequence[IncomingMessage]) -> str:
             # Clients cut at the end of a line, and chats take line ends off the ends of a text.
             text += "\n"
     return text
+
+
+def _is_later(last: IncomingMessage, other: IncomingMessage) -> bool:
+    if last.sent_ms is None or other.sent_ms is None:
+        return False
+    return other.sent_ms - last.sent_ms > APART_MS
 
 
 def _is_text(message: IncomingMessage) -> bool:

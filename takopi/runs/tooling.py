@@ -132,7 +132,10 @@ class _Hearing:
 
 
 def approval_of(call: MCPToolCall) -> Ask:
-    """What a person is asked about a call: all that it would do, and nothing hidden in it."""
+    """What a person is asked about a call: its arguments, with nothing invisible in them.
+
+    Of long ones it shows the beginning and the end, and says how much is between.
+    """
     arguments = msgspec.json.format(msgspec.json.encode(call.arguments)).decode()
     if (left_out := len(arguments) - PREVIEW_CHARS) > 0:
         half = PREVIEW_CHARS // 2

@@ -28,7 +28,7 @@ from takopi.store.outbox import SendKind
 @dataclass(frozen=True, slots=True)
 class Workshop:
     """The parts that runs share. `config` gives the config as it is now; `start_cwd` is where a
-    run works that has no project."""
+    run works that has no project; `private` is what no chat gets to see of this machine."""
 
     db: Database
     engines: Engines
@@ -37,6 +37,7 @@ class Workshop:
     config: Callable[[], Config]
     start_cwd: Path
     mcp: McpServers | None = None
+    private: tuple[Path, ...] = ()
 
     def transport(self, scope: Scope) -> Transport:
         """Where the people of this scope are."""

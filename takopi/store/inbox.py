@@ -112,8 +112,8 @@ def join(
         return False
     conn.executemany(
         "UPDATE inbox SET state = 'done', settled_ms = ?, part_of = ?"
-        " WHERE id = ? AND state = 'new'",
-        [(now_ms, inbox_id, part) for part in parts],
+        " WHERE id = ? AND state = 'new' AND id != ?",
+        [(now_ms, inbox_id, part, inbox_id) for part in parts],
     )
     return True
 
@@ -121,6 +121,15 @@ def join(
 def parts_of(conn: sqlite3.Connection, inbox_id: InboxId) -> tuple[Received, ...]:
     """The updates that were joined to this one, in the order they came."""
     rows = conn.execute("SELECT * FROM inbox WHERE part_of = ? ORDER BY id", (inbox_id,))
+    return tuple(_received(row) for row in rows)
+
+
+def behind(conn: sqlite3.Connection, received: Received) -> tuple[Received, ...]:
+    """What came into the same chat after this update, in the order it came."""
+    rows = conn.execute(
+        "SELECT * FROM inbox WHERE id > ? AND source = ? AND chat_id = ? ORDER BY id",
+        (received.id, received.source, received.chat_id),
+    )
     return tuple(_received(row) for row in rows)
 
 

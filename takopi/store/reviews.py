@@ -44,6 +44,14 @@ def save(conn: sqlite3.Connection, review_id: ReviewId, state: bytes) -> None:
     conn.execute("UPDATE reviews SET state = ? WHERE id = ?", (state, review_id))
 
 
+def move(conn: sqlite3.Connection, review_id: ReviewId, scope: Scope) -> None:
+    """It goes on elsewhere."""
+    conn.execute(
+        "UPDATE reviews SET transport = ?, chat_id = ?, topic_id = ? WHERE id = ?",
+        (scope.transport, scope.chat_id, scope.topic_id, review_id),
+    )
+
+
 def end(conn: sqlite3.Connection, review_id: ReviewId) -> None:
     """It is over."""
     conn.execute("DELETE FROM reviews WHERE id = ?", (review_id,))

@@ -97,9 +97,8 @@ class Poller:
         """Receive until cancelled. `BadToken` and `StoreUnfit` come out: waiting mends neither."""
         backoff = Backoff()
         while True:
-            failure: TakopiError | None = None
             try:
-                await self._attempt()
+                failure = await self._attempt()
             except (BadToken, StoreUnfit):
                 raise
             except TakopiError as error:
@@ -120,24 +119,26 @@ class Poller:
             self._hooks.on_poll_end(failure)
         await trio.sleep(pause_s)
 
-    async def _attempt(self) -> None:
+    async def _attempt(self) -> TakopiError | None:
+        """Receive once; a failure that is returned, not raised, needs no pause."""
         if self._bot is None:
             await self._begin()
-            return
+            return None
         times, began = self._times, trio.current_time()
         answer: Sequence[msgspec.Raw] | None = None
         with trio.move_on_after(times.poll_s + times.answer_s):
             answer = await self._api.get_updates(self._offset, timeout_s=times.poll_s)
         if answer is None:
-            # The connection went with the request, and a new one needs no pause.
+            # The connection went with the request.
             log.warning("poll.abandoned", after_s=times.poll_s + times.answer_s)
-            return
+            return Unreachable("no answer in time", maybe_applied=True)
         if answer:
             await self._take(answer, self._bot)
         else:
             # A server that does not hold the request must not be asked without end.
             await trio.sleep_until(began + times.empty_s)
         self.last_poll_ms = now_ms()
+        return None
 
     async def _begin(self) -> None:
         """Learn the bot's name, without which no mention is seen, and go on where we ended."""
@@ -163,7 +164,12 @@ class Poller:
         self._told_of_store = False
         for chat in kept.unparked:
             self._unparked(chat)
-        await self._hand_over(kept.fresh, bot)
+        try:
+            await self._hand_over(kept.fresh, bot)
+        except StoreFailed:
+            # Telegram will not send the rest again: it comes from the store, as at a start.
+            self._bot = None
+            raise
 
     def _sort(self, answer: Sequence[msgspec.Raw], bot: Bot) -> _Batch:
         updates: list[inbox.Update] = []

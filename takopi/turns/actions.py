@@ -20,10 +20,11 @@ from takopi.kit.exchange import feed_bytes
 from takopi.kit.proc import Command, Keeper
 from takopi.turns.layout import FILE_MODE
 from takopi.turns.outcome import Outcome
-from takopi.turns.paths import path_fault
+from takopi.turns.paths import normal, path_fault
 from takopi.turns.plan import Action, Chat, Conclude, Create, Edit, Execute, Invoke, Research
 from takopi.turns.render import fence
 from takopi.turns.swaps import exchange
+from takopi.turns.validate import query_fault
 
 USUAL_TIMEOUT_S = 60.0
 HEAD_BYTES = TAIL_BYTES = 16 * 1024
@@ -113,7 +114,7 @@ def _diff(path: str, before: str, after: str) -> str:
 
 
 async def _execute(action: Execute, bench: Bench) -> Outcome:
-    if action.cwd and action.cwd != "." and (fault := path_fault(bench.root, action.cwd)):
+    if normal(action.cwd) != "." and (fault := path_fault(bench.root, action.cwd)):
         return Outcome(status="FAILURE", reason=f"the folder {fault}")
     # Both outputs in one pipe keep the order in which they were written.
     argv = ["sh", "-c", 'exec sh -c "$1" 2>&1', "sh", action.command]
@@ -124,6 +125,8 @@ async def _execute(action: Execute, bench: Bench) -> Outcome:
 async def _research(action: Research, bench: Bench) -> Outcome:
     if not bench.research_command:
         return Outcome(status="FAILURE", reason="no sessions.research_command is configured")
+    if fault := query_fault(action.queries):
+        return Outcome(status="FAILURE", reason=fault)
     parts: list[str] = []
     for query in action.queries:
         argv = [*bench.research_command, query]

@@ -9,24 +9,25 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 
 import trio
 from msgspec.structs import replace
 
 from takopi.core.errors import Refused, TakopiError
+from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import IncomingMessage, Press
 from takopi.core.outgoing import Attachment, Card, Outgoing
+from takopi.engines.wording import visible
 from takopi.present.cards import notice, refusal
 from takopi.present.compose import bold, pre, stack
 from takopi.present.units import length
 from takopi.store import threads
+from takopi.store.reviews import ReviewId
 from takopi.turns import journal
 from takopi.turns.desk import BUSY, STOPPED, TurnDesk, shown_plan, stand
-from takopi.turns.following import settle
 from takopi.turns.kept import Open
-from takopi.turns.layout import Turn, find_turn, read_text, session_folder
+from takopi.turns.layout import Turn, find_turn, read_text
+from takopi.turns.places import begun, free_folder, latest
 from takopi.turns.planning import turn_of
 from takopi.turns.ports import Place, Ports
 from takopi.turns.preview import preview
@@ -53,6 +54,7 @@ from takopi.turns.view import (
     in_chat,
     planning_card,
     summary,
+    whole,
     with_line,
 )
 
@@ -63,9 +65,10 @@ UNFIT = "The plan no longer fits the project: another is made."
 SENT = "It was sent before: look above."
 QUIT = "Quit: nothing was carried out."
 LEFT = "It stays as it is."
-STOPPED_PLANNING = "Planning was cancelled."
-MOST_NAMES = 100
-MAX_NAME = 60
+STOPPED_PLANNING = (
+    "Planning was cancelled. What was asked for stays in the session: `/session resume` takes it up"
+    " again, `/session plan <text>` asks for something else."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,33 @@ class TurnChat:
         """Return when nothing is carried out; the caller sets the deadline."""
         await self._desk.drain()
 
+    async def follow(self, old: Scope, new: Scope) -> None:
+        """A chat has another number, or a topic is gone: what is open there goes on in `new`."""
+        for review_id in await self._kept.follow(old, new):
+            await self._show_anew(review_id)
+
+    async def lost(self, ref: MessageRef) -> None:
+        """Somebody has deleted a message: where it was a card, there is another."""
+        for at in self._kept:
+            here = at.scope.transport == ref.transport and at.scope.chat_id == ref.chat_id
+            is_lost = here and await self._kept.message_id(at) == ref.message_id
+            if is_lost and at.review.stage not in BUSY:
+                await self._show_anew(at.id)
+
+    async def _show_anew(self, review_id: ReviewId) -> None:
+        at = self._kept.find(review_id)
+        if at is None or self._ports.transport(at.scope) is None:
+            return
+        async with self._desk.lock(at.root):
+            at = self._kept.find(review_id)
+            if at is None:
+                return
+            try:
+                await self._desk.show_anew(at)
+            except (Refused, OSError) as error:
+                what = error if isinstance(error, TakopiError) else TakopiError(str(error))
+                await self._kept.end(at, said=refusal(in_chat(what)))
+
     async def new(self, place: Place, name: str) -> str:
         """Begin a session; returns its name."""
         async with self._desk.lock(place.root):
@@ -117,12 +147,20 @@ class TurnChat:
         """Have the newest turn planned."""
         async with self._desk.lock(place.root):
             self._desk.require_idle(place.root)
-            turn = await trio.to_thread.run_sync(_latest, place.root)
-            if await trio.to_thread.run_sync(journal.read_past, turn) is not None:
-                raise Refused(
-                    f"turn {turn.id} was interrupted while it was carried out",
-                    way_out="`/session execute` shows how far it came",
-                )
+            turn = await trio.to_thread.run_sync(latest, place.root)
+            match await trio.to_thread.run_sync(begun, turn):
+                case "executing":
+                    raise Refused(
+                        f"turn {turn.id} is being carried out",
+                        way_out="wait until that has ended: `/session status`",
+                    )
+                case "interrupted":
+                    raise Refused(
+                        f"turn {turn.id} was interrupted while it was carried out",
+                        way_out="`/session execute` shows how far it came",
+                    )
+                case None:
+                    pass
             await self._plan(place, turn, message)
 
     async def begin(
@@ -134,7 +172,7 @@ class TurnChat:
         """
         async with self._desk.lock(place.root):
             self._desk.require_idle(place.root)
-            folder = await trio.to_thread.run_sync(_free_folder, place.root, name)
+            folder = await trio.to_thread.run_sync(free_folder, place.root, name)
             review = Review(
                 stage="planning",
                 session=folder.name,
@@ -159,7 +197,7 @@ class TurnChat:
         """Go on: with a plan that waits, with what was asked for, or ask what comes next."""
         async with self._desk.lock(place.root):
             self._desk.require_idle(place.root)
-            turn = await trio.to_thread.run_sync(_latest, place.root)
+            turn = await trio.to_thread.run_sync(latest, place.root)
             if turn.has("plan.md"):
                 await self._execute(place, turn)
             elif message := await trio.to_thread.run_sync(pending_request, turn):
@@ -170,10 +208,10 @@ class TurnChat:
 
     async def status(self, place: Place) -> str:
         """Where the newest session stands, in a sentence."""
-        turn = await trio.to_thread.run_sync(_latest, place.root)
+        turn = await trio.to_thread.run_sync(latest, place.root)
         state = "has a plan that waits" if turn.has("plan.md") else "waits for a plan"
-        if await trio.to_thread.run_sync(journal.read_past, turn) is not None:
-            state = "was interrupted while it was carried out"
+        if (stage := await trio.to_thread.run_sync(begun, turn)) is not None:
+            state = BUSY.get(stage, "was interrupted while it was carried out")
         at = self._kept.at(place.root)
         if at is not None and turn_of(at.root, at.review) == turn:
             state = BUSY.get(at.review.stage, state)
@@ -313,14 +351,15 @@ class TurnChat:
         if found is None:
             return TOO_LATE
         if pressed.what.what == "review":
-            text = await trio.to_thread.run_sync(read_text, found.turn.path("plan.md"))
+            path = found.turn.path("plan.md")
+            text = await trio.to_thread.run_sync(lambda: visible(read_text(path)))
             key, name, language = f"pv:{at.id}:plan:{found.digest[:16]}", "plan.md", "markdown"
         else:
             choice = choice_of(review, found.plan)
             shown = await trio.to_thread.run_sync(
                 lambda: preview(at.root, found.plan, choice, item=review.item)
             )
-            text, name, language = shown.text, shown.name, shown.language
+            text, name, language = whole(shown), shown.name, shown.language
             key = f"pv:{at.id}:item:{review.item}:{review.step}"
         message = file_message(text, name, language, reply_to=pressed.press.message_id)
         return "" if await self._kept.say(at.scope, message, key=key) else SENT
@@ -368,19 +407,3 @@ def file_message(text: str, name: str, language: str, *, reply_to: int) -> Outgo
 
 def _review(place: Place, turn: Turn) -> Review:
     return Review(stage="review", session=turn.session.name, turn=turn.id, place=place.words)
-
-
-def _latest(root: Path) -> Turn:
-    return settle(find_turn(root))
-
-
-def _free_folder(root: Path, name: str) -> Path:
-    today = datetime.now().astimezone().date()
-    for number in range(2, MOST_NAMES):
-        try:
-            return session_folder(root, name, today=today)
-        except Refused:
-            ending = f"-{number}"
-            stem = name.removesuffix(f"-{number - 1}")[: MAX_NAME - len(ending)].strip("-")
-            name = f"{stem}{ending}"
-    return session_folder(root, name, today=today)

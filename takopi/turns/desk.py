@@ -58,6 +58,7 @@ from takopi.turns.view import (
 )
 
 STOPPED = "takopi was stopped before anything of it was carried out."
+NO_PLAN = "Planning came to nothing."
 BUSY = {"planning": "is being planned", "executing": "is being carried out"}
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.turns")
@@ -71,6 +72,7 @@ class TurnDesk:
         self._nursery = nursery
         self._ports = ports
         self._locks: dict[Path, trio.Lock] = {}
+        self._work: dict[Path, trio.Lock] = {}
         self._planning: dict[ReviewId, trio.CancelScope] = {}
         self._executing = 0
         self._idle = trio.Event()
@@ -78,6 +80,10 @@ class TurnDesk:
     def lock(self, root: Path) -> trio.Lock:
         """One step at a time for each folder."""
         return self._locks.setdefault(root, trio.Lock())
+
+    def _work_on(self, root: Path) -> trio.Lock:
+        """One work at a time for each folder: what was cancelled ends before the next begins."""
+        return self._work.setdefault(root, trio.Lock())
 
     def require_idle(self, root: Path) -> None:
         """`Refused` while a turn of this folder is planned or carried out."""
@@ -111,6 +117,23 @@ class TurnDesk:
         at = await self.kept.show(at, review, draw=draw)
         if review.stage == "planning":
             self.plan(at)
+
+    async def show_anew(self, at: Open) -> None:
+        """Its card is gone, or stands where nobody looks any more: show another."""
+        if await self.kept.message_id(at) is None:
+            # It was not sent yet, and will be.
+            return
+        # What is known of the last card is left behind: its number means nothing elsewhere.
+        at = await self.kept.save(at, replace(at.review, card=at.review.card + 1, waits=None))
+        match at.review.stage:
+            case "executing":
+                pass
+            case "planning":
+                await self.kept.show(at, at.review, draw=planning_card)
+            case "failed":
+                await self.kept.show(at, at.review, draw=lambda face: failed_card(face, NO_PLAN))
+            case _:
+                await self.look(at)
 
     async def card(self, at: Open, plan: Plan | None) -> Card:
         """The card as it is now."""
@@ -185,7 +208,8 @@ class TurnDesk:
         found: Proposal | TakopiError | None = None
         with scope:
             try:
-                found = await planner.plan(at.root, at.review, is_recovered=is_recovered)
+                async with self._work_on(at.root):
+                    found = await planner.plan(at.root, at.review, is_recovered=is_recovered)
             except (TakopiError, OSError) as error:
                 found = in_chat(_as_told(error))
             except Exception as error:  # one plan must not end the runs beside it
@@ -216,7 +240,8 @@ class TurnDesk:
     async def _tell_invalid(
         self, at: Open, review: Review, *, invalid: Invalid, again: bool
     ) -> None:
-        at = Open(at.id, at.scope, at.root, review)
+        scope = (self.kept.find(at.id) or at).scope
+        at = Open(at.id, scope, at.root, review)
         card = invalid_card(self.kept.face(at), invalid.errors, again=again)
         key = f"pv:{at.id}:invalid:{review.session}/{review.turn}"
         await self.kept.say(at.scope, Outgoing(card), key=key)
@@ -234,7 +259,8 @@ class TurnDesk:
         self, at: Open, run: Callable[..., Awaitable[object]], plan: Plan
     ) -> TakopiError | None:
         try:
-            await run(at=await self._follow(at, plan))
+            async with self._work_on(at.root):
+                await run(at=await self._follow(at, plan))
         except (TakopiError, OSError) as error:
             return in_chat(_as_told(error))
         except Exception as error:  # one turn must not end the runs beside it
@@ -261,7 +287,7 @@ class TurnDesk:
             if current is None or current.review.stage != "executing":
                 return
             if failure is not None:
-                await self.kept.say(at.scope, Outgoing(refusal(failure)))
+                await self.kept.say(current.scope, Outgoing(refusal(failure)))
             try:
                 await self.look(current)
             except (Refused, OSError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from takopi.core.errors import Refused
 from takopi.kit.atomic import sync_folder
 from takopi.turns.grammar import Malformed, parse
 from takopi.turns.layout import Turn
@@ -77,7 +78,7 @@ def append(turn: Turn, line: Line) -> None:
 
 
 def read_past(turn: Turn) -> Past | None:
-    """What has been carried out of a turn; None if nothing was begun."""
+    """What has been carried out of a turn; None if nothing was begun, `Refused` if none can say."""
     if not turn.has(NAME):
         return None
     past: Past | None = None
@@ -98,6 +99,11 @@ def read_past(turn: Turn) -> Past | None:
             begun = None
         remembered = remembered or line.remembered
     if past is None:
+        if remembered or ended or begun is not None:
+            raise Refused(
+                f"{turn.relative(NAME)} is damaged: it does not say what was approved",
+                way_out="look at what was done, then remove that file to decide on the plan anew",
+            )
         return None
     return Past(
         plan=past.plan,

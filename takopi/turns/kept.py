@@ -8,9 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
+import structlog
 from msgspec.structs import replace
 
 from takopi.core.ids import MessageRef, Scope
@@ -23,6 +25,8 @@ from takopi.store.database import Database
 from takopi.store.reviews import ReviewId
 from takopi.turns.review import Review, decode, encode
 from takopi.turns.view import Face
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.turns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,27 @@ class Kept:
         return iter(tuple(self._open.values()))
 
     async def load(self) -> None:
-        """Read what an earlier process left."""
-        found = await self._db.read(rows.every)
-        self._open = {
-            row.root: Open(row.id, row.scope, row.root, decode(row.state)) for row in found
-        }
+        """Read what an earlier process left; what cannot be read is over."""
+        for row in await self._db.read(rows.every):
+            try:
+                review = decode(row.state)
+            except msgspec.MsgspecError as error:
+                log.warning("review.unreadable", root=str(row.root), why=str(error))
+                await self._db.write(partial(rows.end, review_id=row.id))
+            else:
+                self._open[row.root] = Open(row.id, row.scope, row.root, review)
+
+    async def follow(self, old: Scope, new: Scope) -> tuple[ReviewId, ...]:
+        """What was open in a chat that moved, or in a topic that is gone, goes on in the other."""
+        moved = [
+            Open(each.id, _moved(each.scope, old, new), each.root, each.review)
+            for each in self
+            if old in {each.scope, each.scope.chat}
+        ]
+        for each in moved:
+            self._open[each.root] = each
+            await self._db.write(partial(rows.move, review_id=each.id, scope=each.scope))
+        return tuple(each.id for each in moved)
 
     def at(self, root: Path) -> Open | None:
         """What is open for a folder."""
@@ -123,9 +143,7 @@ class Kept:
     async def save(self, opened: Open, review: Review) -> Open:
         """Keep how it stands now; its card is the caller's."""
         await self._db.write(lambda conn: rows.save(conn, opened.id, encode(review)))
-        changed = Open(opened.id, opened.scope, opened.root, review)
-        self._open[opened.root] = changed
-        return changed
+        return self._change(opened, review)
 
     async def show(
         self, opened: Open, review: Review, *, draw: Draw, before: Sequence[Outgoing] = ()
@@ -151,8 +169,8 @@ class Kept:
         seen = await self._db.write(change)
         if seen is not None and not is_notice:
             self._clear(opened, seen)
-        changed = self._open[opened.root] = Open(opened.id, opened.scope, opened.root, review)
-        self._wake(opened.scope)
+        changed = self._change(opened, review)
+        self._wake(changed.scope)
         return changed
 
     async def end(self, opened: Open, *, said: Card | None = None) -> None:
@@ -209,6 +227,12 @@ class Kept:
         """Let its card read differently."""
         (await self.editor(opened))(card)
 
+    def _change(self, opened: Open, review: Review) -> Open:
+        # Its chat may have moved while it was written.
+        known = self.find(opened.id) or opened
+        changed = self._open[opened.root] = Open(opened.id, known.scope, opened.root, review)
+        return changed
+
     def _clear(self, opened: Open, message_id: int) -> None:
         if transport := self._transport(opened.scope):
             transport.clear_buttons(_ref(opened, message_id))
@@ -225,6 +249,10 @@ class Kept:
 
 def _key(review_id: int, review: Review) -> str:
     return f"pv:{review_id}:{review.card}"
+
+
+def _moved(scope: Scope, old: Scope, new: Scope) -> Scope:
+    return new if scope == old else Scope(new.transport, new.chat_id, scope.topic_id)
 
 
 def _ref(opened: Open, message_id: int) -> MessageRef:

@@ -143,7 +143,7 @@ def session_folder(root: Path, name: str, *, today: date) -> Path:
 
 
 def find_sessions(root: Path) -> list[Session]:
-    """All sessions of a project, the one that was touched last at the end."""
+    """All sessions of a project, the one that was begun last at the end."""
     try:
         folders = [one for one in (root / FOLDER).iterdir() if _SESSION.fullmatch(one.name)]
     except FileNotFoundError:
@@ -152,8 +152,11 @@ def find_sessions(root: Path) -> list[Session]:
     return sorted(sessions, key=lambda one: (one.name[:8], _begun(one), one.name))
 
 
-def _begun(session: Session) -> int:
-    return session.folder.stat().st_mtime_ns
+def _begun(session: Session) -> str:
+    try:
+        return session.turn("01").meta().created
+    except Refused:
+        return ""  # one damaged ledger must not hide the other sessions
 
 
 def find_turn(cwd: Path, *, session: str | None = None) -> Turn:

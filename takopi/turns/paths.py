@@ -14,7 +14,7 @@ _MAX_NAME_BYTES = 255
 
 def path_fault(root: Path, path: str) -> str | None:
     """Why a path may not be used, None if it may; symlinks count as what they point to."""
-    if not path or path in {".", "./"}:
+    if normal(path) == ".":
         return "names no file"
     if any(not char.isprintable() for char in path) or len(path) > _MAX_CHARS:
         return "is no path"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,7 @@ import trio
 from msgspec.structs import replace
 
 from takopi.core.errors import Refused
+from takopi.turns import journal
 from takopi.turns.following import settle
 from takopi.turns.layout import FOLDER, Session, Turn
 from takopi.turns.replan import replans_before
@@ -54,21 +56,19 @@ class Planner:
 
     async def plan(self, root: Path, review: Review, *, is_recovered: bool) -> Proposal:
         """The plan, once there is one that can be decided on; an error says why there is none."""
-        turn = turn_of(root, review)
-        was_asked = review.task == "fix"
-        message = review.message
-        if review.task == "plan":
-            before, turn = turn, await trio.to_thread.run_sync(settle, turn)
-            pending = pending_request(turn)
-            if turn != before and not pending:
-                raise self._gave_up()
-            message = pending or message
-            was_asked = is_recovered and turn.has("plan.md") and turn.meta().user_request == message
+        message: str | None = review.message
+        if review.task in {"plan", "fix"}:
+            find = partial(self._find, root, review, is_recovered=is_recovered)
+            turn, message = await trio.to_thread.run_sync(find)
         else:
             turn = await trio.to_thread.run_sync(self._prepare, root, review)
-        review = replace(review, task="plan", session=turn.session.name, turn=turn.id)
+        if message is None:
+            review = replace(review, task="fix")
+        else:
+            review = replace(review, task="plan", message=message)
+        review = replace(review, session=turn.session.name, turn=turn.id)
         await self.keep(review)
-        if not was_asked:
+        if message is not None:
             await plan_turn(turn, message, ask=self.ask, rules=self.rules, environ=self.environ)
         return await self._until_fit(turn, review)
 
@@ -91,8 +91,28 @@ class Planner:
             if following is None:
                 raise self._gave_up()
             turn = following
-            review = replace(review, turn=turn.id)
+            review = replace(review, task="fix", turn=turn.id)
             await self.keep(review)
+
+    def _find(self, root: Path, review: Review, *, is_recovered: bool) -> tuple[Turn, str | None]:
+        """The turn that planning had come to, and what it is to be asked; None if it was answered.
+
+        A turn that is reported since has failed its checks: the next one corrects it.
+        """
+        before = turn_of(root, review)
+        turn = settle(before)
+        if turn == before:
+            is_answered = review.task == "fix" or (
+                is_recovered and turn.meta().user_request == review.message
+            )
+            return turn, None if is_answered and turn.has("plan.md") else review.message
+        if turn.has("plan.md"):
+            return turn, None
+        if pending := pending_request(turn):
+            return turn, pending
+        if journal.read_past(before) is not None:
+            raise Refused(f"turn {before.id} is done", way_out="session resume goes on")
+        raise self._gave_up()
 
     def _prepare(self, root: Path, review: Review) -> Turn:
         """Bring the session to the turn that is to be planned."""
@@ -110,10 +130,12 @@ class Planner:
 
     def _gave_up(self) -> Refused:
         count = self.rules.max_replans + 1
-        return Refused(
-            f"{count} plans in a row failed their checks",
-            way_out="say it differently: `/session plan …`",
+        what = (
+            f"{count} plans in a row failed their checks"
+            if count > 1
+            else "the plan failed its checks"
         )
+        return Refused(what, way_out="say it differently: `/session plan …`")
 
 
 def turn_of(root: Path, review: Review) -> Turn:

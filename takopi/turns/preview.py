@@ -1,15 +1,20 @@
-"""What a memo or an action would do, as a text that a person can read before it happens."""
+"""What a memo or an action would do, as a text that a person can read before it happens.
+
+Nothing in it can hide or reorder the rest: such characters are spelled out.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from takopi.engines.wording import visible
 from takopi.turns.machine import Choice, final_actions
 from takopi.turns.paths import path_fault
 from takopi.turns.plan import (
+    Action,
     Chat,
     Conclude,
     Create,
@@ -44,11 +49,18 @@ class Preview:
 
 def preview(root: Path, plan: Plan, choice: Choice, *, item: int) -> Preview:
     """The file, the diff or the command; memos come before the actions."""
+    found = _preview(root, plan, choice, item=item)
+    return replace(
+        found, text=visible(found.text), keys=visible(found.keys), name=visible(found.name)
+    )
+
+
+def _preview(root: Path, plan: Plan, choice: Choice, *, item: int) -> Preview:
     index = item - len(plan.memos)
     if index < 0:
         return Preview(render_memo(plan.memos[item]))
     action = final_actions(choice, plan)[index]
-    keys = _LINK.sub(r"\1", _BOLD.sub(r"\1", action_keys(action)))
+    keys = _LINK.sub(r"\1", _BOLD.sub(r"\1", _keys(action)))
     keys = "\n".join(line.removeprefix("- ") for line in keys.splitlines())
     match action:
         case Create():
@@ -69,6 +81,14 @@ def preview(root: Path, plan: Plan, choice: Choice, *, item: int) -> Preview:
             return Preview(_read(root, action.path), keys, name=PurePosixPath(action.path).name)
         case Chat() | Invoke() | Conclude():
             return Preview(action.text, keys, name="message.md")
+
+
+def _keys(action: Action) -> str:
+    """How a command runs comes before what its author says of it, however much that is."""
+    if not isinstance(action, Execute):
+        return action_keys(action)
+    said = Execute(command="", description=action.description, expected=action.expected)
+    return action_keys(replace(action, description="", expected="")) + action_keys(said)
 
 
 def _read(root: Path, path: str) -> str:

@@ -21,12 +21,19 @@ class Facts:
     user_request: str
 
 
-def report(plan: Plan, facts: Facts, *, memos: Iterable[Memo], done: tuple[Done, ...]) -> str:
-    """The report of a plan that was carried out, in whole or in part."""
+def report(
+    plan: Plan,
+    facts: Facts,
+    *,
+    memos: Iterable[Memo],
+    done: tuple[Done, ...],
+    gave_up: bool = False,
+) -> str:
+    """The report of a plan that was carried out, in whole or in part; one `gave_up` on failed."""
     failed = [one for one in done if one.outcome.status == "FAILURE"]
     succeeded = [one for one in done if one.succeeded]
     approved = [one for one in done if one.approved]
-    status = "FAILURE 🔴" if failed else "SUCCESS 🟢"
+    status = "FAILURE 🔴" if failed or gave_up else "SUCCESS 🟢"
     counts = (
         f"- **Actions:** {len(done)} Total / {len(approved)} Approved / "
         f"{sum(one.outcome.status == 'SKIPPED' for one in done)} Skipped\n"

@@ -11,7 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +54,7 @@ Ask = Callable[[str, str], Awaitable[str]]
 At = Callable[[str], None]
 SKIPPED = "skipped: an earlier action failed"
 INTERRUPTED = "interrupted: it may have run"
-_ONCE = (Create, Edit, Execute, Research)
+ONCE = (Create, Edit, Execute, Research)
 """Actions that leave something behind; the others may be begun again."""
 
 
@@ -108,7 +108,9 @@ def create_session(root: Path, name: str, *, agent: str = DEFAULT) -> Session:
     shutil.rmtree(hidden, ignore_errors=True)
     (hidden / "01").mkdir(parents=True)
     write_text(hidden / "session.context", "")
-    meta = Meta(turn_id="01", agent=agent.lower(), created=stamp())
+    # Exact, since the newest session is the one that was created last.
+    created = now.astimezone(UTC).isoformat(timespec="microseconds")
+    meta = Meta(turn_id="01", agent=agent.lower(), created=created)
     fill(hidden / "01", Start(meta, (), prompt))
     hidden.rename(folder)
     sync_folder(folder.parent)
@@ -156,8 +158,9 @@ async def _plan_turn(
         # What is asked and never answered is there for the next try.
         await trio.to_thread.run_sync(_note_request, turn, message, rules.model)
     answer = await ask(prompt.system or "", prompt.user)
-    await trio.to_thread.run_sync(_note_request, turn, message, rules.model)
     await trio.to_thread.run_sync(write_text, turn.path("plan.md"), correct(answer))
+    # Before this the plan of an older request would pass for the answer to this one.
+    await trio.to_thread.run_sync(_note_request, turn, message, rules.model)
     return turn
 
 
@@ -269,7 +272,7 @@ async def recover(
     """Bring a turn that a crash has interrupted to its report.
 
     What has ended is told and what may have run is told as such: neither is done again. The rest
-    is carried out if the person wants to `go_on`, and left out otherwise.
+    is carried out if the person wants to `go_on`, and left out of a turn that has failed otherwise.
     """
     turn = interrupted.turn
     with hold(turn.session):
@@ -284,9 +287,11 @@ async def _carry_out(
 ) -> tuple[Done, ...]:
     plan, choice = past.plan, past.choice
     memos = tuple(memo for index, memo in enumerate(plan.memos) if index in choice.memos)
-    if not past.remembered:
+    if not past.remembered and go_on:
         await trio.to_thread.run_sync(_remember, turn, memos)
         at("remembered")
+    elif not past.remembered:
+        memos = await trio.to_thread.run_sync(_already_remembered, turn, memos)
     done: list[Done] = []
     halted = "" if go_on else "skipped: the turn was interrupted"
     for index, action in enumerate(final_actions(choice, plan)):
@@ -295,7 +300,7 @@ async def _carry_out(
             outcome = past.ended[index]
         elif not wanted:
             outcome = Outcome(status="SKIPPED", reason="skipped: not approved")
-        elif index == past.unsure and isinstance(action, _ONCE):
+        elif index == past.unsure and isinstance(action, ONCE):
             outcome = Outcome(status="FAILURE", reason=INTERRUPTED)
             line = Line(end=index, outcome=outcome)
             await trio.to_thread.run_sync(journal.append, turn, line)
@@ -313,7 +318,7 @@ async def _carry_out(
             halted = SKIPPED
         modified = index in choice.edits
         done.append(Done(action=action, outcome=outcome, approved=wanted, modified=modified))
-    finish = partial(_finish, turn, past, memos=memos, done=tuple(done), at=at)
+    finish = partial(_finish, turn, past, memos=memos, done=tuple(done), gave_up=not go_on, at=at)
     await trio.to_thread.run_sync(finish)
     return tuple(done)
 
@@ -324,12 +329,24 @@ def _remember(turn: Turn, memos: tuple[Memo, ...]) -> None:
     journal.append(turn, Line(remembered=True))
 
 
+def _already_remembered(turn: Turn, memos: tuple[Memo, ...]) -> tuple[Memo, ...]:
+    """All or none of them: they may have been written before the crash, and not noted yet."""
+    known = read_memos(turn.root)
+    return memos if changed(known, memos) == known else ()
+
+
 def _finish(
-    turn: Turn, past: Past, *, memos: tuple[Memo, ...], done: tuple[Done, ...], at: At
+    turn: Turn,
+    past: Past,
+    *,
+    memos: tuple[Memo, ...],
+    done: tuple[Done, ...],
+    gave_up: bool,
+    at: At,
 ) -> None:
     build_next(turn, done, report_path=turn.relative("report.md"))
     at("built")
-    text = report(past.plan, _facts(turn, past.started), memos=memos, done=done)
+    text = report(past.plan, _facts(turn, past.started), memos=memos, done=done, gave_up=gave_up)
     write_text(turn.path("report.md"), text)
     at("reported")
     settle(turn)

@@ -24,12 +24,14 @@ from takopi.turns.plan import (
     Plan,
     Prune,
     Read,
+    Research,
     subject,
 )
 from takopi.turns.swaps import exchange
 
 StrictContext = Literal["turn", "any", "off"]
 
+MAX_QUERIES = 10
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -48,20 +50,35 @@ class World:
 
 @dataclass(slots=True)
 class _Picture:
-    """The project as it would be: a path that was created or edited, with its text."""
+    """The project as it would be: the files that were created or edited, with their text."""
 
     root: Path
-    texts: dict[str, str] = field(default_factory=dict[str, str])
+    texts: dict[Path, str] = field(default_factory=dict[Path, str])
+    """By where a file really lies, whatever links a path goes through."""
+
+    def put(self, path: str, text: str) -> None:
+        self.texts[self.real(path)] = text
+
+    def real(self, path: str) -> Path:
+        return (self.root / path).resolve()
+
+    def is_known(self, path: str) -> bool:
+        return self.real(path) in self.texts
+
+    def makes_folder(self, path: str) -> bool:
+        return any(self.real(path) in one.parents for one in self.texts)
 
     def exists(self, path: str) -> bool:
-        return normal(path) in self.texts or (self.root / path).exists()
+        # A link that points to nothing is in the way as well.
+        there = (self.root / path).exists() or (self.root / path).is_symlink()
+        return there or self.is_known(path) or self.makes_folder(path)
 
     def is_file(self, path: str) -> bool:
-        return normal(path) in self.texts or (self.root / path).is_file()
+        return self.is_known(path) or (self.root / path).is_file()
 
     def text(self, path: str) -> str | None:
         """The text of a file; None if it is not text."""
-        if (known := self.texts.get(normal(path))) is not None:
+        if (known := self.texts.get(self.real(path))) is not None:
             return known
         try:
             return (self.root / path).read_bytes().decode()
@@ -72,6 +89,15 @@ class _Picture:
 def validate(plan: Plan, world: World) -> tuple[str, ...]:
     """Every reason why this plan cannot be carried out, in the plan's order."""
     return (*_memo_faults(plan.memos, world), *_Checker(world).check(plan.actions))
+
+
+def query_fault(queries: tuple[str, ...]) -> str | None:
+    """Why these cannot be asked, None if they can."""
+    if len(queries) > MAX_QUERIES:
+        return f"there are {len(queries)} queries; an action has at most {MAX_QUERIES}"
+    if any(query.startswith("-") for query in queries):
+        return "a query begins with `-`, which a program takes for an option"
+    return None
 
 
 def _memo_faults(memos: tuple[Memo, ...], world: World) -> list[str]:
@@ -125,12 +151,12 @@ class _Checker:
             case Prune():
                 if normal(action.path) not in map(normal, self.world.turn_context):
                     self.note(action, "the file is not in the turn's context.")
-            case Execute() if action.cwd and normal(action.cwd) != ".":
+            case Execute() if normal(action.cwd) != ".":
                 self.guarded(action, action.cwd, lambda: self.folder(action, action.cwd))
+            case Research():
+                self.research(action)
             case Invoke():
-                if action.agent.lower() not in self.world.agents:
-                    known = ", ".join(sorted(self.world.agents))
-                    self.note(action, f"there is no such agent; there are {known}.")
+                self.agent(action)
                 self.handoff(action, action.handoff)
             case Conclude():
                 if not self.world.has_caller:
@@ -151,7 +177,7 @@ class _Checker:
         elif above := self.file_above(action.path):
             self.note(action, f"`{above}` is a file, not a folder.")
         else:
-            self.picture.texts[normal(action.path)] = action.content
+            self.picture.put(action.path, action.content)
 
     def file_above(self, path: str) -> str | None:
         parts = normal(path).split("/")
@@ -170,7 +196,7 @@ class _Checker:
             after, faults = exchange(text, action.swaps)
             for fault in faults:
                 self.note(action, fault)
-            self.picture.texts[normal(action.path)] = after
+            self.picture.put(action.path, after)
         else:
             for swap in action.swaps:
                 if swap.find == swap.replace:
@@ -178,7 +204,7 @@ class _Checker:
 
     def in_context(self, path: str) -> bool:
         world, wanted = self.world, normal(path)
-        if world.strict_context == "off" or wanted in self.picture.texts:
+        if world.strict_context == "off" or self.picture.is_known(path):
             return True
         others = world.other_context if world.strict_context == "any" else ()
         return wanted in map(normal, (*world.turn_context, *others))
@@ -188,9 +214,17 @@ class _Checker:
             self.note(action, f"`{path}` does not exist, or is no file.")
 
     def folder(self, action: Action, path: str) -> None:
-        made = any(one.startswith(f"{normal(path)}/") for one in self.picture.texts)
-        if not made and not (self.world.root / path).is_dir():
+        if not self.picture.makes_folder(path) and not (self.world.root / path).is_dir():
             self.note(action, f"there is no folder `{path}`.")
+
+    def research(self, action: Research) -> None:
+        if fault := query_fault(action.queries):
+            self.note(action, f"{fault}.")
+
+    def agent(self, action: Invoke) -> None:
+        if action.agent.lower() not in self.world.agents:
+            known = ", ".join(sorted(self.world.agents))
+            self.note(action, f"there is no such agent; there are {known}.")
 
     def handoff(self, action: Action, paths: tuple[str, ...]) -> None:
         for path in paths:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from takopi.core.errors import TakopiError
 from takopi.core.outgoing import Button, Card, Text
+from takopi.engines.wording import visible
 from takopi.present.cards import fit
 from takopi.present.compose import EMPTY, bold, code, join, plain, pre, prose, stack
 from takopi.present.markdown import render
@@ -33,6 +34,7 @@ TITLE_CHARS = 200
 LINE_CHARS = 120
 ERROR_CHARS = 300
 PREVIEW_UNITS = 3000
+KEYS_UNITS = 500
 """What is longer is cut on its card, and comes whole as a file."""
 
 SHORT_UNITS = 3000
@@ -46,6 +48,9 @@ MEMOS, ERRORS = 10, 20
 """So many lines of a kind stand on one card."""
 
 _COMMAND = re.compile(r"(?<![/\w])session (?:new NAME|plan -m …|new|plan|execute|resume|status)")
+_HARMLESS = {"READ", "PRUNE", "CHAT_WITH_USER", "INVOKE", "CONCLUDE"}
+"""Kinds of actions that leave nothing behind."""
+
 _NOUNS = {
     "CREATE": "file",
     "EDIT": "file",
@@ -110,13 +115,13 @@ def summary(plan: Plan) -> Text:
     counts: dict[str, int] = {}
     for action in plan.actions:
         counts[action.kind] = counts.get(action.kind, 0) + 1
-    memos = [plain(one_line(memo_line(memo), LINE_CHARS)) for memo in plan.memos[:MEMOS]]
+    memos = [plain(_clear(memo_line(memo), LINE_CHARS)) for memo in plan.memos[:MEMOS]]
     if len(plan.memos) > MEMOS:
         memos.append(plain(f"… {len(plan.memos) - MEMOS} more"))
     actions = [plain(f"- {kind}: {_count(kind, count)}") for kind, count in counts.items()]
     return stack(
         [
-            bold(f'▶ Reviewing Plan: "{one_line(plan.title, TITLE_CHARS)}"'),
+            bold(f'▶ Reviewing Plan: "{_clear(plan.title, TITLE_CHARS)}"'),
             stack([bold("memos.yaml:"), *memos]) if memos else EMPTY,
             stack([bold("Action Plan:"), *actions]),
         ],
@@ -130,7 +135,7 @@ def executing_card(face: Face, plan: Plan, *, index: int | None = None) -> Card:
     if index is not None:
         action = final_actions(choice_of(face.review, plan), plan)[index]
         now = plain(f"{index + 1} of {len(plan.actions)} · {action_line(action)}")
-    head = bold(f'▶ Executing Plan: "{one_line(plan.title, TITLE_CHARS)}"')
+    head = bold(f'▶ Executing Plan: "{_clear(plan.title, TITLE_CHARS)}"')
     return face.card(stack([head, now, face.where], "\n\n"))
 
 
@@ -182,7 +187,7 @@ def ask_card(face: Face) -> Card:
 
 def invalid_card(face: Face, errors: Sequence[str], *, again: bool) -> Card:
     """A plan that failed its checks, and whether another is on its way."""
-    lines = [plain(f"- {one_line(error, ERROR_CHARS)}") for error in errors[:ERRORS]]
+    lines = [plain(f"- {_clear(error, ERROR_CHARS)}") for error in errors[:ERRORS]]
     if len(errors) > ERRORS:
         lines.append(plain(f"… {len(errors) - ERRORS} more"))
     head = bold(f"The plan of turn {face.review.turn} failed its checks.")
@@ -199,7 +204,7 @@ def memo_line(memo: Memo) -> str:
 
 def action_line(action: Action) -> str:
     """What an action does, and to what."""
-    return one_line(f"{action.kind}: {subject(action)}", LINE_CHARS)
+    return _clear(f"{action.kind}: {subject(action)}", LINE_CHARS)
 
 
 def _summary(face: Face, plan: Plan) -> Card:
@@ -237,7 +242,7 @@ def _checklist(face: Face, plan: Plan) -> Card:
     head = f"{chosen} of {count_items(plan)} checked"
     if pages > 1:
         head += f" · page {review.page + 1} of {pages}"
-    title = bold(f'▶ Modify Plan: "{one_line(plan.title, TITLE_CHARS)}"')
+    title = bold(f'▶ Modify Plan: "{_clear(plan.title, TITLE_CHARS)}"')
     text = stack([stack([title, plain(head)]), stack(lines), face.where], "\n\n")
     return face.card(text, [*rows, *_list_buttons(face, chosen, plan=plan)])
 
@@ -255,36 +260,45 @@ def _list_buttons(face: Face, chosen: int, *, plan: Plan) -> list[list[Button]]:
 
 
 def _item(face: Face, plan: Plan, preview: Preview) -> Card:
-    review, item = face.review, face.review.item
-    checked, line, tag = _entry(review, plan, item)
-    head = bold(f"[{'✓' if checked else ' '}] {item + 1}. {one_line(line, LINE_CHARS)}{tag}")
-    keys = plain(preview.keys)
-    asked = EMPTY
-    if review.waits == "edit":
-        asked = bold("Reply with what shall be there instead.")
-        buttons = [[face.button("Keep as it is", "keep", item)]]
-    else:
-        verb: Verb = "uncheck" if checked else "check"
-        row = [face.button("Uncheck" if checked else "Check", verb, item)]
-        index = item - len(plan.memos)
-        if index >= 0 and can_be_typed(plan.actions[index]):
-            row.append(face.button("Edit", "edit", item))
-        if length(preview.text) > PREVIEW_UNITS:
-            row.append(face.button("As a file", "file", item))
-        buttons = [row, [face.button("Back to the list", "list")]]
-    shown = preview.text.rstrip() or "(empty)"
-    body = pre(shown, preview.language)
-    cut = EMPTY
-    if length(body.text) > PREVIEW_UNITS:
-        body, cut = fit(body, PREVIEW_UNITS), plain("Cut here: the whole comes as a file.")
-    return face.card(stack([head, fit(keys, 500), body, cut, asked, face.where], "\n\n"), buttons)
+    checked, line, tag = _entry(face.review, plan, face.review.item)
+    number = face.review.item + 1
+    head = bold(f"[{'✓' if checked else ' '}] {number}. {one_line(line, LINE_CHARS)}{tag}")
+    keys, body = plain(preview.keys), pre(preview.text.rstrip() or "(empty)", preview.language)
+    is_cut = length(keys.text) > KEYS_UNITS or length(body.text) > PREVIEW_UNITS
+    cut = plain("Cut here: the whole comes as a file.") if is_cut else EMPTY
+    is_asked = face.review.waits == "edit"
+    asked = bold("Reply with what shall be there instead.") if is_asked else EMPTY
+    keys, body = fit(keys, KEYS_UNITS), fit(body, PREVIEW_UNITS)
+    text = stack([head, keys, body, cut, asked, face.where], "\n\n")
+    return face.card(text, _item_buttons(face, plan, is_checked=checked, is_cut=is_cut))
+
+
+def _item_buttons(face: Face, plan: Plan, *, is_checked: bool, is_cut: bool) -> list[list[Button]]:
+    item = face.review.item
+    if face.review.waits == "edit":
+        return [[face.button("Keep as it is", "keep", item)]]
+    verb: Verb = "uncheck" if is_checked else "check"
+    row = [face.button("Uncheck" if is_checked else "Check", verb, item)]
+    index = item - len(plan.memos)
+    if index >= 0 and can_be_typed(plan.actions[index]):
+        row.append(face.button("Edit", "edit", item))
+    if is_cut:
+        row.append(face.button("As a file", "file", item))
+    return [row, [face.button("Back to the list", "list")]]
+
+
+def whole(preview: Preview) -> str:
+    """The text of an item that is cut on its card, with its keys where those are cut as well."""
+    if length(preview.keys) <= KEYS_UNITS:
+        return preview.text
+    return f"{preview.keys}\n\n{preview.text}"
 
 
 def _entry(review: Review, plan: Plan, item: int) -> tuple[bool, str, str]:
     """Whether an item is checked, what it says, and whether a person has changed it."""
     index = item - len(plan.memos)
     if index < 0:
-        return item in review.memos, one_line(memo_line(plan.memos[item]), LINE_CHARS), ""
+        return item in review.memos, _clear(memo_line(plan.memos[item]), LINE_CHARS), ""
     action = final_actions(choice_of(review, plan), plan)[index]
     tag = " *modified" if index in review.words else ""
     return index in review.actions, action_line(action), tag
@@ -323,7 +337,16 @@ def _fate(past: Past, index: int) -> str:
         return f"ran, {_status(past, index)}"
     if index not in past.choice.actions:
         return "was not approved"
-    return "may have run, and is not run again" if index == past.unsure else "did not run"
+    if index != past.unsure:
+        return "did not run"
+    if past.plan.actions[index].kind in _HARMLESS:
+        return "may have run, and Continue runs it again"
+    return "may have run, and is not run again"
+
+
+def _clear(text: str, max_chars: int) -> str:
+    """One line in which nothing hides or reorders the rest."""
+    return one_line(visible(one_line(text, max_chars)), max_chars)
 
 
 def _said(review: Review) -> str:

@@ -148,3 +148,29 @@ async def test_part_of_a_message_that_was_handled_before_is_handled_by_itself(
                 await changed.wait()
         assert [run.prompt for run in await rig.runs()] == ["say: the end", first.text]
         nursery.cancel_scope.cancel()
+
+
+async def test_message_that_comes_twice_is_no_part_of_itself(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with open_chat() as chat:
+        chat.say(LONG)
+        first = message_of(1, LONG)
+        chat.say(LONG)
+        second = message_of(2, LONG)
+        for number, message in ((1, first), (2, second)):
+            again = replace(message, sender_id=1)
+            chat.gathering.put(Arrival(InboxId(number), again))
+        await trio.sleep(5)
+        assert chat.passed == [(1.0, 1, [2])]
+
+
+async def test_texts_of_different_minutes_are_two_messages(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with open_chat() as chat:
+        for number, sent_ms in ((1, 0), (2, 4000), (3, 8000), (4, 60_000)):
+            chat.last = number
+            chat.put(replace(message_of(number, LONG), sent_ms=sent_ms))
+        await trio.sleep(5)
+        assert chat.passed == [(0.0, 1, [2, 3]), (1.0, 4, [])]

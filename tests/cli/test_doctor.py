@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 import trio
 
+from takopi.app.lock import hold
 from takopi.cli.doctor import run_checks
+from takopi.cli.doctor_engines import check_engines
 from takopi.cli.doctor_finding import Finding, Patient
 from takopi.cli.doctor_machine import check_tmux, judge_disk
 from takopi.cli.doctor_telegram import judge_clock
@@ -84,9 +86,29 @@ async def test_healthy_machine_has_nothing_to_mend_and_loses_nothing(
     assert {row["level"] for check, row in found.items() if check != "disk"} == {"ok"}
     assert found["token"]["what"] == "it is the one of @takopi_bot"
     assert found["claude"]["what"] == "claude 2.1.326, logged in"
-    assert found["receiver"]["what"] == "nobody else receives this bot's messages"
+    assert found["receiver"]["what"] == "messages wait; nobody seems to receive them"
     assert len(api.updates.unconfirmed) == 1
     assert api.token not in outcome.out + outcome.err
+
+
+async def test_silence_while_nothing_waits_says_that_nobody_else_receives(
+    ada: Takopi, api: BotApi
+) -> None:
+    use_telegram(ada, api)
+    receiver = findings(await examine(ada))["receiver"]
+    assert (receiver["level"], receiver["what"]) == (
+        "ok",
+        "nobody else receives this bot's messages",
+    )
+
+
+async def test_takopi_that_has_the_home_but_not_the_bot_is_not_said_to_receive(
+    ada: Takopi, api: BotApi
+) -> None:
+    use_telegram(ada, api)
+    with hold(ada.home, None):
+        receiver = findings(await examine(ada))["receiver"]
+    assert receiver["what"] == "nobody else receives this bot's messages"
 
 
 async def test_bad_token_is_found(ada: Takopi, api: BotApi) -> None:
@@ -209,6 +231,32 @@ async def test_engine_without_a_login_is_found(ada: Takopi) -> None:
     )
 
 
+async def check_each(ada: Takopi, within_s: float) -> dict[str, tuple[str, str]]:
+    with trio.fail_after(60):
+        async with open_keeper(on_lost=lambda: None) as keeper:
+            catalog = load_catalog(ada.home)
+            patient = Patient(Home(ada.home), ada.environ, None, catalog, keeper)
+            found = await check_engines(patient, within_s=within_s)
+    return {each.check: (each.level, each.what) for each in found}
+
+
+async def test_engine_that_hangs_does_not_hide_the_others(ada: Takopi) -> None:
+    (ada.tools / "claude").unlink()
+    program(ada, "codex", "sleep 1000")
+    found = await check_each(ada, 1.0)
+    assert found["codex"] == ("warning", "codex gave no answer within 1 seconds")
+    assert found["engines"][1].startswith("not installed, and not asked for: claude, ")
+
+
+async def test_engine_that_fails_does_not_hide_the_others(ada: Takopi) -> None:
+    # It is gone when it is asked for its login.
+    program(ada, "claude", 'rm "$0"; echo 2.1.326')
+    program(ada, "pi", "echo 1.2.3")
+    found = await check_each(ada, 50.0)
+    assert found["claude"] == ("warning", "cannot start claude: No such file or directory")
+    assert found["pi"] == ("ok", "pi 1.2.3")
+
+
 async def test_engine_that_knows_no_such_question_is_not_asked_for_its_login(ada: Takopi) -> None:
     program(ada, "claude", f'[ "$1" = auth ] && touch {ada.folder}/asked; echo 2.0.1')
     assert findings(await examine(ada))["claude"]["what"] == "claude 2.0.1"
@@ -282,7 +330,7 @@ async def test_service_that_is_stopped_or_out_of_date_is_found(ada: Takopi) -> N
 
     program(ada, "systemctl", 'case "$*" in *is-active*) echo active;; esac')
     program(ada, "loginctl", "echo yes")
-    ada.write(f"{WEB}limits.drain_s = 99\n")
+    ada.write(f"{WEB}limits.grace_s = 60\n")
     assert findings(await examine(ada))["service"]["way_out"] == "takopi service install"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 
 import pytest
 
-from tests.cli.command import Outcome, Takopi
+from takopi.cli.errors import ending
+from takopi.core.errors import Refused, Unfit
+from tests.cli.command import DEADLINE_S, Outcome, Takopi
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/reference/exit-codes.md"
@@ -40,6 +43,23 @@ def press_ctrl_c(takopi: Takopi) -> Outcome:
     return takopi.on_terminal("config", "set", "bot_token", answers=[("not shown", "\x03")])
 
 
+def press_ctrl_c_while_engines_are_asked(takopi: Takopi) -> Outcome:
+    takopi.write('transports = ["web"]\n')
+    asked = takopi.folder / "asked"
+    claude = takopi.tools / "claude"
+    claude.write_text(f"#!/bin/sh\ntouch {asked}\nexec sleep 1000\n", encoding="utf-8")
+    claude.chmod(0o755)
+
+    def ctrl_c() -> str:
+        deadline = time.monotonic() + DEADLINE_S
+        while not asked.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return "\x03"
+
+    return takopi.on_terminal("doctor", answers=[("looking around", ctrl_c)])
+
+
 def have_no_config(takopi: Takopi) -> Outcome:
     return takopi()
 
@@ -59,6 +79,49 @@ def test_code_is_what_the_page_says(takopi: Takopi, code: int) -> None:
     outcome = WAYS[code](takopi)
     assert outcome.code == code, outcome.err
     assert "Traceback" not in outcome.out + outcome.err
+
+
+def test_ctrl_c_among_tasks_is_one_word_too(takopi: Takopi) -> None:
+    outcome = press_ctrl_c_while_engines_are_asked(takopi)
+    assert outcome.code == 4, outcome.out
+    assert outcome.out.endswith("stopped\r\n")
+    assert "Traceback" not in outcome.out
+
+
+LATE, LOST = Unfit("it is late", way_out="wait"), OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("errors", "code", "said"),
+    [
+        ([LATE], 2, "error: it is late\n  wait\n"),
+        ([ExceptionGroup("", [LATE])], 2, "error: it is late\n  wait\n"),
+        ([LATE, Refused("it is wrong")], 2, "error: it is late\n  wait\n"),
+        ([LOST], 2, "error: No space left on device\n"),
+        ([LATE, KeyboardInterrupt()], 4, "stopped\n"),
+        (
+            [ExceptionGroup("", [LATE]), BaseExceptionGroup("", [KeyboardInterrupt()])],
+            4,
+            "stopped\n",
+        ),
+    ],
+)
+def test_group_of_errors_is_told_as_the_one_that_counts(
+    capsys: pytest.CaptureFixture[str], errors: list[BaseException], code: int, said: str
+) -> None:
+    def command() -> None:
+        raise BaseExceptionGroup("", errors)
+
+    assert ending(command, debug=False) == code
+    assert capsys.readouterr().err == said
+
+
+def test_group_that_holds_a_bug_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> None:
+        raise ExceptionGroup("", [LATE, KeyError("x")])
+
+    assert ending(command, debug=False) == 1
+    assert "takopi has a bug" in capsys.readouterr().err
 
 
 def test_page_has_every_code_and_no_other() -> None:

@@ -389,6 +389,15 @@ async def test_token_of_the_environment_that_is_another_one_is_named(
     assert "TAKOPI_BOT_TOKEN names another bot" in outcome.err
 
 
+async def test_token_that_is_typed_as_stdin_is_not_shown(ada: Takopi, api: BotApi) -> None:
+    args = ["--token-file", "-", "--chat-id", str(ADA), "--no-project", "--engine", "pi"]
+    async with open_terminal(ada, "init", *args, "--no-service") as terminal:
+        await terminal.answer("bot token (not shown):", f"{api.token}\n")
+        assert await terminal.ends() == 0, terminal.seen
+    assert api.token not in terminal.seen
+    assert config(ada)["bot_token"] == api.token
+
+
 async def test_token_file_that_others_can_read_is_mentioned(ada: Takopi, api: BotApi) -> None:
     file = ada.folder / "token"
     file.write_text(f"{api.token}\n", encoding="utf-8")

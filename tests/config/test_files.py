@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.config.names import keys, parsed
+from tests.config.names import keys, parsed, problems
 
 
 def test_files_are_off_by_default() -> None:
@@ -21,3 +21,10 @@ def test_uploads_folder_must_lie_inside_of_the_project(folder: str) -> None:
 @pytest.mark.parametrize("folder", ["in", "in/box", ".takopi/in"])
 def test_uploads_folder_may_be_any_folder_of_the_project(folder: str) -> None:
     assert parsed(f'files.uploads_dir = "{folder}"').files.uploads_dir == folder
+
+
+def test_pattern_with_brackets_is_refused_as_they_would_mean_nothing() -> None:
+    (problem,) = problems('files.deny = [".git", "id_[rd]sa"]')
+    assert problem.key == "files.deny"
+    assert '"id_[rd]sa"' in problem.what
+    assert "?" in problem.way_out

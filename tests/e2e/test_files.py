@@ -271,3 +271,90 @@ async def test_file_get_is_refused_while_files_are_off(rig: Rig) -> None:
     (rig.cwd / "a.txt").write_text("a")
     await rig.start()
     await rig.reply(await rig.say("/file get a.txt"), "files are off here")
+
+
+def branches(repo: Path) -> list[str]:
+    done = subprocess.run(
+        ["git", "-C", repo, "branch", "--format=%(refname:short)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.split()
+
+
+async def test_file_get_of_a_branch_without_a_worktree_makes_none(rig: Rig) -> None:
+    repo = with_project(rig)
+    await rig.start()
+    asked = await rig.say("/file get /z80 @typo README.md")
+    await rig.reply(asked, "there is no worktree for @typo")
+    assert branches(repo) == ["main"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("server.pem", "files.deny"), ("gone.txt", "no longer has this file")]
+)
+async def test_file_that_cannot_be_taken_makes_no_worktree(rig: Rig, name: str, told: str) -> None:
+    repo = with_project(rig)
+    rig.api.fail(Refused(404, "Not Found"), method="download")
+    await rig.start()
+    sent = Attached(name, b"x", caption="/z80 @fix say: hi")
+    await rig.reply(await rig.ada.document(rig.chat, sent), told)
+    assert branches(repo) == ["main"]
+
+
+async def test_album_with_force_keeps_each_of_its_photos(rig: Rig) -> None:
+    rig.configure(ON)
+    uploads = rig.cwd / ".uploads"
+    uploads.mkdir()
+    (uploads / "photo.jpg").write_bytes(b"old")
+    await rig.start()
+    photos = [Attached("x.jpg", b"1", caption="--force say: x"), Attached("x.jpg", b"2")]
+    first, _ = await rig.ada.album(rig.chat, photos, as_photos=True)
+    await rig.ending(first)
+    assert {file.name: file.read_bytes() for file in uploads.iterdir()} == {
+        "photo.jpg": b"1",
+        "photo-2.jpg": b"2",
+    }
+
+
+async def test_folder_that_is_gone_is_told_of(rig: Rig) -> None:
+    rig.configure(ON)
+    await rig.start()
+    rig.cwd.rmdir()
+    await rig.reply(await rig.say("/file get a.txt"), "the folder that is worked in")
+    sent = await rig.ada.document(rig.chat, NOTES)
+    await rig.reply(sent, "the folder that is worked in")
+
+
+def with_everything(rig: Rig) -> None:
+    """A project that takopi's home lies in, and a file with its token, too."""
+    token_file = rig.folder / "token"
+    token_file.touch(0o600)
+    token_file.write_text(rig.api.token, encoding="utf-8")
+    more = f'bot_token_file = "{token_file}"\nvoice.api_key_file = "{rig.folder}/voice-key"'
+    rig.configure(f'{ON}{more}\n[projects.all]\npath = "{rig.folder}"')
+
+
+@pytest.mark.parametrize(
+    "path", ["home/state.db", "home/takopi.toml", "start/link/takopi.toml", "token", "voice-key"]
+)
+async def test_file_get_sends_nothing_of_takopis_own(rig: Rig, path: str) -> None:
+    with_everything(rig)
+    (rig.folder / "voice-key").write_text("secret", encoding="utf-8")
+    (rig.cwd / "link").symlink_to(rig.home)
+    await rig.start()
+    await rig.reply(await rig.say(f"/file get /all {path}"), "takopi's own")
+    assert rig.api.sent("sendDocument") == []
+
+
+async def test_token_in_a_file_is_masked_before_it_is_kept_or_sent(rig: Rig) -> None:
+    with_everything(rig)
+    (rig.folder / "notes").write_text(f"<{rig.api.token}>", encoding="utf-8")
+    await rig.start()
+    sent = await rig.reply(await rig.say("/file get /all notes"), "notes")
+    data = rig.api.world.files[sent.fields["document"]["file_id"]].data
+    assert data == b"<" + b"*" * len(rig.api.token) + b">"
+    await rig.stop()
+    kept = b"".join(file.read_bytes() for file in rig.home.glob("state.db*"))
+    assert rig.api.token.encode() not in kept

@@ -160,3 +160,29 @@ async def test_stale_paste_is_asked_about_once_and_runs_whole(rig: Rig, answer: 
         await rig.until(lambda _: "Dropped" in asked.text)
         assert prompts(rig) == []
     assert sum("Shall it run" in m.versions[0].text for m in rig.chat.bot_messages) == 1
+
+
+async def test_fresh_message_behind_a_stale_paste_runs_by_itself(rig: Rig) -> None:
+    rig.api.pass_time(-3600)
+    old = await rig.say("say: " + "x" * 4000)
+    rig.api.pass_time(3600)
+    fresh = await rig.say("say: fresh")
+    await rig.start()
+    await rig.reply(old, "Shall it run now?")
+    await rig.ending(fresh)
+    assert prompts(rig) == ["say: fresh"]
+
+
+async def test_edit_of_another_part_keeps_the_edits_before_it(rig: Rig) -> None:
+    rig.configure("limits.max_runs = 1")
+    await rig.start()
+    busy = await rig.say("hang")
+    await rig.progress(busy, "working")
+    first = await rig.say("say: " + "x" * 4000)
+    last = await rig.say("the end")
+    await rig.until_so(lambda: len(prompts(rig)) == 2)
+    await rig.ada.edit(first, "say: once " + "x" * 4000)
+    await rig.ada.edit(first, "say: twice " + "x" * 4000)
+    await rig.until_so(lambda: "twice" in prompts(rig)[1])
+    await rig.ada.edit(last, "another end")
+    await rig.until_so(lambda: prompts(rig)[1] == "say: twice " + "x" * 4000 + "\nanother end")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import resource
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,13 +13,18 @@ import trio
 
 from tests.botapi.chats import Message
 from tests.faults.conftest import Figures
-from tests.faults.rig import PATIENT, FaultRig, endings
+from tests.faults.rig import PATIENT, WITHIN_S, FaultRig, endings
 from tests.store.test_full_disk import OWN_MOUNTS, may_mount
 
 MOUNT = (
     'mount -t tmpfs -o size=2m,mode=700 tmpfs "$0" && cp "$0.toml" "$0/takopi.toml"'
     ' && chmod 600 "$0/takopi.toml" && exec "$@"'
 )
+
+
+ROOM_BYTES = 1024 * 1024
+MUCH = "BEGIN INSERT INTO ballast VALUES (zeroblob(2097152)); END"
+"""What a trigger does to write more than there is room for."""
 
 
 async def refuse_to_confirm(rig: FaultRig) -> Message:
@@ -79,6 +87,48 @@ async def test_f15_a_disk_that_takes_no_more_confirms_nothing_and_passes(rig: Fa
     prompt = await refuse_to_confirm(rig)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, whole)
     await go_on_by_itself(rig, prompt)
+
+
+@contextmanager
+def no_room_for(rig: FaultRig, table: str) -> Generator[None, None, None]:
+    """Let there be room on the disk for everything but a new row of this table."""
+    assert rig.process is not None
+    with closing(sqlite3.connect(rig.home / "state.db", timeout=WITHIN_S)) as conn:
+        conn.execute("CREATE TABLE ballast (bytes)")
+        conn.execute(f"CREATE TRIGGER much AFTER INSERT ON {table} {MUCH}")
+    pid, log = rig.process.pid, (rig.home / "state.db-wal").stat().st_size
+    whole = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (log + ROOM_BYTES, whole[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, whole)
+
+
+async def test_f15_a_command_that_a_full_disk_stops_halfway_is_told_when_there_is_room(
+    rig: FaultRig,
+) -> None:
+    await rig.start()
+    with no_room_for(rig, "outbox"):
+        command = await rig.say("/agent demo")
+        await rig.until_so(lambda: "arrival.not_told" in rig.log, lambda: rig.log[-3000:])
+    told = await rig.reply(command, "the disk")
+    await rig.until_over()
+    assert endings(rig.chat, command) == [told]
+    assert rig.rows("SELECT state FROM inbox") == [("refused",)]
+
+
+async def test_f15_a_press_that_a_full_disk_stops_halfway_is_told_in_the_chat(
+    rig: FaultRig,
+) -> None:
+    rig.api.expect_rejection("query is too old")
+    await rig.start()
+    card = await rig.reply(await rig.say("/agent"), "answers in this chat")
+    with no_room_for(rig, "scopes"):
+        await rig.press(card, "demo")
+        await rig.reply(card, "the disk")
+        await rig.until_over()
+    assert rig.rows("SELECT state FROM inbox") == [("done",), ("refused",)]
 
 
 async def test_f16_a_damaged_database_is_set_aside_and_told_and_takopi_starts(

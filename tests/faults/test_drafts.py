@@ -20,8 +20,8 @@ from tests.drafts.tmux_server import Server
 from tests.faults.conftest import Figures
 from tests.faults.rig import LONG, PATIENT, FaultRig
 
-STRIDES = (1,) if LONG else (1, 2, 3)
-FEWEST_DEATHS = 10 if LONG else 3
+STRIDES = (1,) if LONG else (3, 4, 5)
+FEWEST_DEATHS = 10 if LONG else 2
 
 
 @pytest.fixture

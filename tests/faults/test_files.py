@@ -8,8 +8,8 @@ from tests.botapi.chats import Message
 from tests.botapi.person import Attached
 from tests.faults.rig import LONG, PATIENT, FaultRig, endings
 
-STRIDES = (1,) if LONG else (1, 2, 3)
-FEWEST_DEATHS = 8 if LONG else 3
+STRIDES = (1,) if LONG else (3, 4, 5)
+FEWEST_DEATHS = 8 if LONG else 2
 CHATS = 6
 FILLER = "x" * 4000
 

@@ -16,8 +16,8 @@ from tests.e2e.test_both import ADDRESS, BOTH
 from tests.faults.conftest import Figures
 from tests.faults.rig import LONG, PATIENT, WITHIN_S, FaultRig
 
-STRIDES = (1,) if LONG else (1, 2, 3)
-FEWEST_DEATHS = 10 if LONG else 3
+STRIDES = (1,) if LONG else (3, 4, 5)
+FEWEST_DEATHS = 10 if LONG else 2
 
 
 async def address(rig: FaultRig, *, after: int) -> str | None:

@@ -15,8 +15,8 @@ from tests.faults.conftest import Figures
 from tests.faults.rig import FIRST_UPDATE, LONG, FaultRig
 
 CHATS = 3
-STRIDES = (1,) if LONG else (1, 2, 3)
-FEWEST_DEATHS = 12 if LONG else 4
+STRIDES = (1,) if LONG else (3, 4, 5)
+FEWEST_DEATHS = 12 if LONG else 2
 ANSWERS = ("A rewrite", "Safety", "The tests")
 WAYS_ON = ("iq:a:", "iq:confirm", "iq:continue")
 

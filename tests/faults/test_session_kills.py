@@ -16,8 +16,8 @@ from takopi.turns.review import decode
 from tests.faults.conftest import Figures
 from tests.faults.rig import LONG, PATIENT, FaultRig
 
-STRIDES = (1,) if LONG else (1, 2)
-FEWEST_DEATHS = 8 if LONG else 4
+STRIDES = (1,) if LONG else (3, 4, 5)
+FEWEST_DEATHS = 8 if LONG else 2
 NAMES = ("one", "two", "three")
 WAYS_ON = ("Approve all", "Continue", "Try again")
 
@@ -124,7 +124,8 @@ async def test_f2_a_kill_after_any_commit_loses_no_plan(rig: FaultRig, figures: 
     await rig.kill()
     await rig.start()
     await rig.until_over()
-    card = await rig.sees(lambda m: "Approve all" in m.labels)
+    # Whoever was killed may have left the buttons of an earlier plan, which are of no use.
+    card = [m for m in rig.chat.bot_messages if "Approve all" in m.labels][-1]
     assert "Hello there" in (turn(rig) / "plan.md").read_text(encoding="utf-8")
     assert not (rig.cwd / "demo").exists()
     await rig.press(card, "Approve all")

@@ -23,6 +23,10 @@ from takopi.files.deny import is_denied
         ("a/b/c.txt", "/a/b"),
         ("conf/x1.key/deep", "conf/x?.key"),
         ("line\nbreak.pem", "*.pem"),
+        ("a.txt", "**"),
+        ("a/b/c.txt", "**"),
+        ("a/b/c.txt", "/**/**"),
+        ("a/b/c.txt", "**/*"),
     ],
 )
 def test_pattern_denies_the_path_and_what_is_below(path: str, pattern: str) -> None:

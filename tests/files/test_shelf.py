@@ -244,3 +244,72 @@ def test_denied_name_is_not_saved(root: Path) -> None:
     with pytest.raises(Refused, match=r"files\.deny"):
         shelf(root).save("server.key", b"a")
     assert everything(root) == {}
+
+
+def with_private(root: Path, *private: Path) -> Shelf:
+    return Shelf(root, "in/box", DENY, private=private)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["own/state.db", "own/deep/x", "link", "folder/state.db", "token", "hard", "own", "toml"],
+)
+def test_private_files_are_not_read_by_any_name(root: Path, path: str) -> None:
+    own, token = root / "own", root / "token"
+    (own / "deep").mkdir(parents=True)
+    for file in (own / "state.db", own / "deep/x", token, root / "toml"):
+        file.write_bytes(SECRET)
+    (own / "takopi.toml").symlink_to(root / "toml")
+    (root / "link").symlink_to(own / "state.db")
+    (root / "folder").symlink_to(own)
+    (root / "hard").hardlink_to(token)
+    with pytest.raises(Refused):
+        with_private(root, own, own / "takopi.toml", token, root / "gone").read(path)
+
+
+def test_folder_that_is_private_itself_is_not_read(root: Path) -> None:
+    (root / "state.db").write_bytes(SECRET)
+    with pytest.raises(Refused, match="takopi's own"):
+        with_private(root, root).read("state.db")
+
+
+def test_folder_beside_a_private_one_is_read(root: Path) -> None:
+    (root / "own").mkdir()
+    (root / "owned").write_bytes(b"a")
+    assert with_private(root, root / "own").read("owned") == ("owned", b"a")
+
+
+@pytest.mark.parametrize("private", ["in", "in/box", "."])
+def test_nothing_is_saved_in_a_private_folder(root: Path, private: str) -> None:
+    (root / "in/box").mkdir(parents=True)
+    with pytest.raises(Refused, match="takopi's own"):
+        with_private(root, root / private).save("a.txt", b"a")
+    assert everything(root) == {}
+
+
+def test_private_file_is_not_replaced(root: Path) -> None:
+    token = root / "in/box/token"
+    token.parent.mkdir(parents=True)
+    token.write_bytes(SECRET)
+    with pytest.raises(Refused, match="takopi's own"):
+        with_private(root, token).save("token", b"a", force=True)
+    assert everything(root) == {"in/box/token": SECRET}
+
+
+def test_force_does_not_replace_what_is_to_be_kept(root: Path) -> None:
+    files = shelf(root)
+    files.save("a.txt", b"old")
+    saved: list[str] = []
+    for name, data in (("a.txt", b"1"), ("A.txt", b"2"), ("a.txt", b"3"), ("a-2.txt", b"4")):
+        saved.append(files.save(name, data, force=True, keep=saved))
+    assert len(set(saved)) == 4
+    assert [(root / path).read_bytes() for path in saved] == [b"1", b"2", b"3", b"4"]
+
+
+def test_folder_that_is_gone_is_told_of(root: Path) -> None:
+    root.rmdir()
+    with pytest.raises(Refused, match="the folder that is worked in") as read:
+        shelf(root).read("a.txt")
+    with pytest.raises(Refused, match="the folder that is worked in"):
+        shelf(root).save("a.txt", b"a")
+    assert read.value.way_out

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +18,15 @@ from takopi.mcp.content import cap
 ONE = '{"tool_calls": [{"name": "t__add", "arguments": {"a": 1}}]}'
 CALL = MCPToolCall("t__add", {"a": 1})
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+ENDLESS = "^(a+)+$"
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+HELD_UP: list[dict[str, Any]] = [
+    {"properties": {"a": {"pattern": ENDLESS}}},
+    {"properties": {"a": {"$schema": DRAFT_7, "pattern": ENDLESS}}},
+    {"patternProperties": {ENDLESS: {}}},
+    {"patternProperties": {ENDLESS: {}}, "additionalProperties": False},
+    {"allOf": [{"patternProperties": {ENDLESS: {}}}], "unevaluatedProperties": False},
+]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +151,22 @@ def test_arguments_that_do_not_fit_are_refused(arguments: object, why: str) -> N
 def test_schema_that_cannot_be_used_refuses_the_call(schema: dict[str, object]) -> None:
     with pytest.raises(Refused, match="the tool's own schema"):
         check_arguments(schema, {"a": 1})
+
+
+@pytest.mark.parametrize("schema", HELD_UP)
+def test_regular_expression_of_a_schema_holds_nothing_up(schema: dict[str, object]) -> None:
+    text = "a" * 60 + "b"
+    code = (
+        "from takopi.mcp.arguments import check_arguments;"
+        f"check_arguments({schema!r}, {{'a': {text!r}, {text!r}: 1}})"
+    )
+    # Nothing but its own process can end one that does not end.
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_argument_that_is_named_pattern_is_checked() -> None:
+    with pytest.raises(Refused, match=r"bad arguments at \['pattern'\]"):
+        check_arguments({"properties": {"pattern": {"type": "string"}}}, {"pattern": 7})
 
 
 @given(st.text(max_size=60), st.integers(1, 40))

@@ -135,8 +135,24 @@ async def test_too_many_calls_of_one_answer_are_not_made(tmp_path: Path) -> None
     count = ("t__count", {"path": str(path)})
     *made, last = await results_of(tmp_path, "stdio", *[count] * (MAX_CALLS + 1))
     assert all(result.success for result in made)
-    assert (last.success, last.output) == (False, "only 20 calls are made for one answer")
+    assert (last.success, last.output) == (
+        False,
+        "only 20 calls are made for one answer, 1 are left out",
+    )
     assert len(path.read_text(encoding="utf-8").splitlines()) == MAX_CALLS
+
+
+async def test_however_many_calls_are_left_out_they_have_one_result_and_one_action(
+    tmp_path: Path,
+) -> None:
+    story = Story(["All done."])
+    async with open_servers(tmp_path, {"t": stdio()}) as servers:
+        handler = await story.handler(servers)
+        flood = '{"tool_calls": [' + ",".join(["{}"] * 30_000) + "]}"
+        await handler.follow(said(flood), story.resume)
+    assert len(story.actions) == 2 * MAX_CALLS + 1
+    assert story.actions[-1].title == "29980 more calls"
+    assert len(story.prompts[0]) < 10_000
 
 
 @every_way

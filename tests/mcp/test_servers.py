@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
-from takopi.config.schema import McpServer
+from takopi.config.schema import Mcp, McpServer
 from takopi.core.errors import Refused, Unreachable
+from takopi.mcp.servers import Offer
 from tests.kit.processes import alive, new_mark
 from tests.mcp.rig import WAYS, WITHIN_S, Way, http_server, open_servers, stdio
 
@@ -187,6 +189,25 @@ async def test_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     async with open_servers(tmp_path, {"t": server}, start_s=0.5) as servers:
         offer = await servers.offer(None)
         assert offer.problems == ("MCP server t: it did not start within 0.5 s",)
+
+
+async def test_offer_ends_when_the_table_of_a_server_changes_while_it_starts(
+    tmp_path: Path,
+) -> None:
+    offers: list[Offer] = []
+    server = McpServer(command="sleep", args=("3600",))
+    async with open_servers(tmp_path, {"t": server}) as servers:
+
+        async def offer() -> None:
+            offers.append(await servers.offer(None))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(offer)
+            await trio.testing.wait_all_tasks_blocked()
+            servers.config = lambda: Mcp(servers={"t": stdio()})
+            servers.find(None)
+        assert offers == [Offer(problems=("MCP server t: its settings have changed",))]
+        assert "t__add" in [tool.name for tool in (await servers.offer(None)).tools]
 
 
 async def test_failures_are_followed_by_growing_pauses(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from takopi.core.errors import Refused
+from takopi.projects.worktrees import Worktrees
 from tests.projects.repos import (
     clone,
     commit_file,
@@ -162,3 +163,13 @@ async def test_bad_branch_is_refused_before_any_git_is_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="cannot be a branch"):
         await prepare(project_at(repo), branch)
+
+
+async def test_finding_a_worktree_makes_none(tmp_path: Path) -> None:
+    project = project_at(make_repo(tmp_path / "repo"))
+    worktrees = Worktrees()
+    assert await worktrees.find(project, "feat") is None
+    assert not run_git(project.path, "branch", "--list", "feat")
+    place = await prepare(project, "feat")
+    assert await worktrees.find(project, "feat") == place
+    assert await worktrees.find(project, "main") == project.path

@@ -192,6 +192,8 @@ def endless_command(engine: str, seconds: str) -> Case:
             Rule(
                 "ENDLESS", run_command(engine, f"timeout {seconds} tail -f /dev/null"), role="user"
             ),
+            # A CLI that outlives its command by a moment still tells the model of its end.
+            Rule("", Hang("It was stopped"), role="tool"),
         ),
         answer="",
     )

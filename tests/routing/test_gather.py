@@ -56,7 +56,29 @@ def test_only_texts_of_4000_units_and_albums_may_go_on(
 def test_parts_are_told_from_other_messages(
     first: IncomingMessage, other: IncomingMessage, belong: bool
 ) -> None:
-    assert belongs(first, other) is belong
+    assert belongs(first, other, last=first) is belong
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "sent_ms", "belong"),
+    [
+        (60_000, 60_000, True),
+        (60_000, 65_000, True),
+        (60_000, 66_000, False),
+        (None, 66_000, True),
+        (60_000, None, True),
+    ],
+)
+def test_text_goes_on_with_one_that_was_sent_moments_before(
+    last_ms: int | None, sent_ms: int | None, belong: bool
+) -> None:
+    first, last = replace(said("a"), sent_ms=1000), replace(said("b", 2), sent_ms=last_ms)
+    assert belongs(first, replace(said("c", 3), sent_ms=sent_ms), last=last) is belong
+
+
+def test_album_is_one_however_long_it_took() -> None:
+    first, other = replace(of_album(1), sent_ms=0), replace(of_album(2), sent_ms=600_000)
+    assert belongs(first, other, last=first)
 
 
 def test_last_part_is_short_and_an_album_has_ten() -> None:

@@ -32,3 +32,11 @@ def test_joining_again_changes_nothing(conn: sqlite3.Connection) -> None:
     for _ in range(2):
         assert inbox.join(conn, whole.id, [part.id], now_ms=5)
     assert [row.id for row in inbox.parts_of(conn, whole.id)] == [part.id]
+
+
+def test_an_update_is_never_a_part_of_itself(conn: sqlite3.Connection) -> None:
+    (got,) = receive(conn, 7)
+
+    assert inbox.join(conn, got.id, [got.id], now_ms=2000)
+    assert inbox.pending(conn) == (got,)
+    assert inbox.parts_of(conn, got.id) == ()

@@ -20,7 +20,7 @@ from takopi.core.errors import TakopiError
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Arrival
 from takopi.core.outgoing import Attachment, Button, Card, Mark, Outgoing, Text
-from takopi.routing.authorize import Gate
+from takopi.routing.authorize import Envelope, Gate
 from takopi.store import outbox
 from takopi.store.database import Database, open_database
 from takopi.telegram.hooks import Hooks
@@ -63,14 +63,16 @@ class Heard:
 
     troubles: list[TakopiError] = field(default_factory=list[TakopiError])
     polls: int = 0
+    failures: list[TakopiError | None] = field(default_factory=list[TakopiError | None])
     polled: trio.Event = field(default_factory=trio.Event)
     topics: list[Scope] = field(default_factory=list[Scope])
     moves: list[tuple[Scope, Scope]] = field(default_factory=list[tuple[Scope, Scope]])
     lost: list[tuple[MessageRef, Card]] = field(default_factory=list[tuple[MessageRef, Card]])
     on_lost: Callable[[MessageRef, Card], None] = lambda _ref, _card: None
 
-    def count_poll(self, _failure: TakopiError | None) -> None:
+    def count_poll(self, failure: TakopiError | None) -> None:
         self.polls += 1
+        self.failures.append(failure)
         self.polled.set()
         self.polled = trio.Event()
 
@@ -226,6 +228,7 @@ async def open_rig(
     config: Config | None = None,
     times: Times = QUICK,
     poll: bool = False,
+    allows: Callable[[Envelope], bool] | None = None,
 ) -> AsyncGenerator[Rig, None]:
     """Start the room on the state in `folder`; at the end it stops as the daemon would."""
     heard, commits = Heard(), Commits()
@@ -235,7 +238,7 @@ async def open_rig(
             open_database(folder / "state.db", on_commit=commits.note, busy_s=0.1) as db,
             trio.open_nursery() as stores,
             open_telegram(
-                config, db, allows=Gate(config).allows, hooks=heard.hooks, times=times
+                config, db, allows=allows or Gate(config).allows, hooks=heard.hooks, times=times
             ) as telegram,
         ):
             await stores.start(db.serve)

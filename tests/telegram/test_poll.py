@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from takopi.core.errors import BadToken, Conflict, StoreFailed
+from takopi.core.errors import BadToken, Conflict, StoreFailed, Unreachable
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Edited, IncomingMessage, Press
 from takopi.core.outgoing import Button, Card, Text
+from takopi.routing.authorize import Envelope
 from takopi.store import inbox
 from takopi.store.database import Database
 from takopi.telegram.times import Times
@@ -259,6 +260,19 @@ async def test_f7_a_silent_server_is_left_for_a_new_connection(api: BotApi, tmp_
     assert second.at_s - first.at_s < 4
 
 
+async def test_f7_silence_is_not_told_as_receiving(api: BotApi, tmp_path: Path) -> None:
+    fault = api.fail(Silence(), method="getUpdates", times=2)
+    async with open_rig(api, tmp_path, poll=True) as rig:
+        await fault.struck(2)
+        await rig.heard.wait_polls(3)
+
+    known, *failures = rig.heard.failures[:3]
+    assert known is None
+    for failure in failures:
+        assert isinstance(failure, Unreachable)
+        assert failure.what == "no answer in time"
+
+
 async def test_a_silent_server_at_the_start_is_waited_for(api: BotApi, tmp_path: Path) -> None:
     ada = api.person(ADA)
     api.fail(Silence(), method="getMe")
@@ -346,6 +360,39 @@ def fill_disk(conn: sqlite3.Connection) -> int:
 
 def free_disk(conn: sqlite3.Connection, pages: int) -> None:
     conn.execute(f"PRAGMA max_page_count = {pages}")
+
+
+async def test_f15_what_came_with_a_message_that_could_not_be_refused_arrives(
+    api: BotApi, tmp_path: Path
+) -> None:
+    ada, bob = api.person(ADA), api.person(BOB, "Bob")
+    await bob.send(bob.chat, "let in, and shut out at once")
+    await ada.send(ada.chat, "hello")
+    asked: list[Envelope] = []
+
+    def allows(signed: Envelope) -> bool:
+        if signed.sender_id == BOB:
+            asked.append(signed)
+        return signed.sender_id == ADA or len(asked) == 1
+
+    async with open_rig(api, tmp_path, allows=allows) as rig:
+        await rig.db.write(make_settling_large)
+        rig.services.start_soon(rig.telegram.poll)
+        await rig.heard.wait_polls(2)
+        assert isinstance(rig.heard.failures[1], StoreFailed)
+        await rig.db.write(lambda conn: conn.execute("DROP TRIGGER large"))
+        assert (await next_message(rig)).text == "hello"
+
+
+def make_settling_large(conn: sqlite3.Connection) -> None:
+    """Let there be room for what comes in, and none for what becomes of it."""
+    conn.execute("CREATE TABLE large (content)")
+    conn.execute(
+        "CREATE TRIGGER large BEFORE UPDATE ON inbox"
+        " BEGIN INSERT INTO large VALUES (zeroblob(1000000)); END"
+    )
+    pages = conn.execute("PRAGMA page_count").fetchone()[0]
+    conn.execute(f"PRAGMA max_page_count = {pages + 20}")
 
 
 async def test_a_chat_that_is_back_gets_what_was_held_for_it(api: BotApi, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import trio
 
 from takopi.kit.proc import open_keeper
 from takopi.turns.actions import Bench, perform
-from takopi.turns.plan import Action, Create, Edit, Execute, Swap
+from takopi.turns.plan import Action, Create, Edit, Execute, Research, Swap
 
 FLOOD_BYTES = 100_000_000
 MOST_BYTES = 4_000_000
@@ -122,3 +123,20 @@ async def test_path_is_looked_at_again_when_its_turn_comes(
     assert (outcome.status, outcome.reason) == ("FAILURE", reason)
     assert files(tmp_path) == before
     assert (tmp_path / "y").read_text("utf-8") == "a"
+
+
+@pytest.mark.parametrize("cwd", ["", ".", "./", "././"])
+async def test_command_runs_in_the_project_itself(bench: Bench, cwd: str) -> None:
+    outcome = await perform(Execute(command="pwd", cwd=cwd), bench)
+    assert f"```text\n{bench.root}\n```" in outcome.details
+
+
+@pytest.mark.parametrize("queries", [("what", "-n"), ("what",) * 11])
+async def test_queries_that_a_person_made_unfit_ask_nothing(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
+    bench = replace(bench, research_command=("touch",))
+    outcome = await perform(Research(queries=queries), bench)
+    assert outcome.status == "FAILURE"
+    assert "quer" in outcome.reason
+    assert files(bench.root) == []

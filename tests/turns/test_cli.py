@@ -128,6 +128,23 @@ def test_interrupted_turn_is_shown_and_goes_on_or_is_reported(takopi: Takopi) ->
     assert turn.next().has("meta.yaml")
 
 
+def test_interrupted_turn_that_is_reported_as_failed_is_code_1(takopi: Takopi) -> None:
+    turn = planned(takopi, PLAN)
+    journal.append(turn, journal.opening(render(PLAN), everything(PLAN), started="then"))
+    assert takopi.on_terminal("session", "resume", answers=[("(q)uit", "f\n")]).code == 1
+    assert "FAILURE 🔴" in turn.path("report.md").read_text("utf-8")
+
+
+def test_action_that_leaves_nothing_behind_may_be_run_again(takopi: Takopi) -> None:
+    plan = Plan(title="T", rationale="Why.", actions=(Read(path="old.py"),))
+    turn = planned(takopi, plan)
+    journal.append(turn, journal.opening(render(plan), everything(plan), started="then"))
+    journal.append(turn, Line(begin=0))
+    done = takopi.on_terminal("session", "resume", answers=[("(q)uit", "c\n")])
+    assert "READ:   old.py: may have run, and is run again to continue" in done.out
+    assert "1. READ: SUCCESS" in done.out
+
+
 def test_claude_plans_with_the_key_only_if_it_may_bill_it(takopi: Takopi) -> None:
     claude = takopi.tools / "claude"
     claude.write_text(

@@ -247,6 +247,22 @@ async def test_request_that_was_never_answered_is_kept_for_the_next_try(turn: Tu
     assert turn.meta().user_request == "Hello"
 
 
+async def test_request_is_noted_only_with_the_plan_that_answers_it(turn: Turn) -> None:
+    put(turn, GOOD)
+    before = turn.meta()
+    plan = turn.path("plan.md")
+
+    async def answer(system: str, user: str) -> str:
+        await trio.lowlevel.checkpoint()
+        plan.unlink()
+        (plan / "in-the-way").mkdir(parents=True)  # so that the new plan cannot be saved
+        return render(GOOD)
+
+    with pytest.raises(IsADirectoryError):
+        await plan_turn(turn, "Another", ask=answer, rules=Rules(), environ=ENVIRON)
+    assert turn.meta() == before
+
+
 async def test_turn_after_a_report_has_no_request_of_its_own(bench: Bench, turn: Turn) -> None:
     plan = Plan(title="T", rationale="", actions=(Chat(text="Hi."),))
     await execute(put(turn, plan), bench, choice=everything(plan))

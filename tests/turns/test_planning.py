@@ -10,8 +10,10 @@ import trio
 from msgspec.structs import replace
 
 from takopi.core.errors import Refused, Unreachable
+from takopi.turns import journal
+from takopi.turns.machine import Choice
 from takopi.turns.plan import Create, Execute, Plan
-from takopi.turns.planning import Planner
+from takopi.turns.planning import Planner, turn_of
 from takopi.turns.render import render
 from takopi.turns.review import Review
 from takopi.turns.service import Invalid, Rules, create_session
@@ -20,14 +22,23 @@ GOOD = render(Plan(title="Good", rationale="Why.", actions=(Create(path="a.txt",
 BAD = render(Plan(title="Bad", rationale="Why.", actions=(Execute(command="x", cwd="/tmp"),)))
 
 
+class Killed(BaseException):
+    """The process ends here."""
+
+
 class Process:
-    """A process that plans: what it keeps outlives it, and a text of None in `answers` kills it."""
+    """A process that plans: what it keeps outlives it, and a text of None in `answers` kills it.
+
+    With `dies` it is killed at that step of keeping: two of them, before and behind, each time.
+    """
 
     def __init__(self, review: Review, *answers: str | None) -> None:
         self.kept = review
         self.answers = list(answers)
         self.asked: list[str] = []
         self.told: list[tuple[str, bool]] = []
+        self.dies: int | None = None
+        self.steps = 0
 
     async def ask(self, _system: str, user: str) -> str:
         await trio.lowlevel.checkpoint()
@@ -39,17 +50,24 @@ class Process:
 
     async def keep(self, review: Review) -> None:
         await trio.lowlevel.checkpoint()
+        self._step()
         self.kept = review
+        self._step()
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps == self.dies:
+            raise Killed
 
     async def tell(self, review: Review, *, invalid: Invalid, again: bool) -> None:
         await trio.lowlevel.checkpoint()
         assert invalid.errors
         self.told.append((review.turn, again))
 
-    async def plan(self, root: Path, *, is_recovered: bool = False) -> str:
+    async def plan(self, root: Path, *, is_recovered: bool = False, max_replans: int = 1) -> str:
         planner = Planner(
             ask=self.ask,
-            rules=Rules(max_replans=1),
+            rules=Rules(max_replans=max_replans),
             environ=os.environ,
             keep=self.keep,
             tell=self.tell,
@@ -94,6 +112,66 @@ async def test_kill_while_a_plan_is_corrected_goes_on_with_what_was_wrong(tmp_pa
     assert process.told == [("01", True)]
     assert process.asked[1] == process.asked[2]
     assert process.asked[2].startswith("The previous plan failed validation.")
+
+
+@pytest.mark.parametrize("dies", [1, 2, 3, 4])
+async def test_kill_around_a_corrected_plan_neither_loses_it_nor_asks_twice(
+    tmp_path: Path, dies: int
+) -> None:
+    process = Process(ordered(tmp_path), BAD, GOOD)
+    process.dies = dies
+    with pytest.raises(Killed):
+        await process.plan(tmp_path)
+    process.dies = None
+    assert await process.plan(tmp_path, is_recovered=True) == "02 Good"
+    assert len(process.asked) == 2
+
+
+async def test_kill_while_a_second_correction_is_made_goes_on_with_it(tmp_path: Path) -> None:
+    process = Process(ordered(tmp_path), BAD, BAD.replace("Why.", "Still."), None, GOOD)
+    with pytest.raises(Unreachable):
+        await process.plan(tmp_path, max_replans=2)
+    assert await process.plan(tmp_path, is_recovered=True, max_replans=2) == "03 Good"
+    assert process.asked[2] == process.asked[3] != process.asked[1]
+
+
+async def test_correction_that_fails_after_a_kill_is_kept_as_what_was_asked(tmp_path: Path) -> None:
+    process = Process(ordered(tmp_path), BAD, None, None)
+    for is_recovered in (False, True):
+        with pytest.raises(Unreachable):
+            await process.plan(tmp_path, is_recovered=is_recovered)
+    assert process.kept.turn == "02"
+    assert process.kept.message.strip() == process.asked[1]
+
+
+async def test_newer_order_counts_after_a_kill_before_it_was_asked(tmp_path: Path) -> None:
+    process = Process(ordered(tmp_path), None, GOOD)
+    with pytest.raises(Unreachable):
+        await process.plan(tmp_path)
+    process.kept = replace(process.kept, task="begin", message="Newer")
+    process.dies = 4
+    with pytest.raises(Killed):
+        await process.plan(tmp_path)
+    process.dies = None
+    assert await process.plan(tmp_path, is_recovered=True) == "01 Good"
+    assert process.asked == ["Hello", "Newer"]
+
+
+async def test_turn_that_somebody_carried_out_meanwhile_did_not_fail(tmp_path: Path) -> None:
+    process = Process(ordered(tmp_path), GOOD)
+    await process.plan(tmp_path)
+    turn = turn_of(tmp_path, process.kept)
+    plan = turn.path("plan.md").read_text(encoding="utf-8")
+    journal.append(turn, journal.opening(plan, Choice(), started=""))
+    turn.path("report.md").write_text("# Done\n", encoding="utf-8")
+    with pytest.raises(Refused, match="turn 01 is done"):
+        await process.plan(tmp_path, is_recovered=True)
+
+
+async def test_one_plan_that_failed_is_not_called_several(tmp_path: Path) -> None:
+    process = Process(ordered(tmp_path), BAD)
+    with pytest.raises(Refused, match=r"^the plan failed its checks"):
+        await process.plan(tmp_path, max_replans=0)
 
 
 async def test_plans_that_were_given_up_are_not_made_after_a_kill(tmp_path: Path) -> None:

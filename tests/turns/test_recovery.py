@@ -18,7 +18,7 @@ from takopi.turns.following import settle
 from takopi.turns.journal import Line
 from takopi.turns.layout import Session, Turn, read_context
 from takopi.turns.machine import Choice, everything
-from takopi.turns.memos import read_memos
+from takopi.turns.memos import read_memos, write_memos
 from takopi.turns.outcome import Done
 from takopi.turns.plan import Create, Execute, Memo, Plan, Read
 from takopi.turns.render import render
@@ -149,6 +149,33 @@ async def test_interrupted_turn_is_reported_as_failed_without_running_the_rest(
     assert "a.txt" not in read_context(turn.next().path("turn.context"))
 
 
+@pytest.mark.parametrize("step", ["opened", "ended 0", "built"])
+async def test_turn_reported_as_failed_is_failed_even_if_no_action_was(
+    bench: Bench, turn: Turn, step: str
+) -> None:
+    await die_after(turn, step)
+    done = await recover(interrupted(turn), bench, go_on=False)
+    assert "FAILURE" not in statuses(done)
+    assert "- **Overall Status:** FAILURE 🔴" in turn.path("report.md").read_text("utf-8")
+
+
+async def test_turn_reported_as_failed_changes_no_memo_any_more(bench: Bench, turn: Turn) -> None:
+    await die_after(turn, "opened")
+    await recover(interrupted(turn), bench, go_on=False)
+    assert read_memos(turn.root) == ()
+    assert "### Applied State Changes\n*(none)*" in turn.path("report.md").read_text("utf-8")
+
+
+async def test_memos_that_were_written_before_the_crash_are_reported(
+    bench: Bench, turn: Turn
+) -> None:
+    await die_after(turn, "opened")
+    write_memos(turn.root, ("Remember.",))  # the crash came before that was noted
+    await recover(interrupted(turn), bench, go_on=False)
+    report = turn.path("report.md").read_text("utf-8")
+    assert "### Applied State Changes\n- `[+] Remember.`" in report
+
+
 async def test_failure_before_the_crash_still_stops_the_rest(bench: Bench, turn: Turn) -> None:
     plan = Plan(
         title="T", rationale="", actions=(Execute(command="exit 3"), Execute(command="echo >> log"))
@@ -209,3 +236,11 @@ def test_torn_line_does_not_swallow_the_next(turn: Turn) -> None:
     past = journal.read_past(turn)
     assert past is not None
     assert past.unsure == 1
+
+
+def test_journal_whose_opening_is_damaged_does_not_let_the_plan_run_again(turn: Turn) -> None:
+    turn.path(journal.NAME).write_bytes(b'{"plan":"# T\n')
+    journal.append(turn, Line(begin=0))
+    with pytest.raises(Refused, match="does not say what was approved") as refused:
+        check(turn, Rules())
+    assert "remove" in refused.value.way_out

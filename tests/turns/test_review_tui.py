@@ -169,7 +169,7 @@ def test_key_on_a_heading_changes_nothing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("pressed", "expected"),
     [
-        (("a",), Choice()),
+        (("a", "space"), Choice(memos=frozenset({0}))),
         (("a", "a"), ALL),
         (("space", "a"), ALL),
         (("a", "down", "down", "space", "a"), ALL),
@@ -179,6 +179,15 @@ def test_toggle_all_checks_all_while_one_is_not_and_else_none(
     root: Path, pressed: tuple[str, ...], expected: Choice
 ) -> None:
     assert choose(root, PLAN, keys(*pressed, "s")) == expected
+
+
+def test_confirming_with_nothing_checked_says_so_and_stays(root: Path) -> None:
+    async def script(pilot: Drive) -> None:
+        await pilot.press("a", "s")
+        await until(pilot, lambda: bool(list(pilot.app.screen.query("Toast"))))
+        await pilot.press("a", "s")
+
+    assert choose(root, PLAN, script) == ALL
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q"])

@@ -293,6 +293,17 @@ def test_turn_is_found_from_inside_and_by_the_name_of_its_session(session: Sessi
         create_session(root, "Not A Name")
 
 
+def test_newest_session_is_the_one_that_was_begun_last(session: Session) -> None:
+    root = session.folder.parents[1]
+    for name in ("b", "a"):
+        create_session(root, name)
+    (session.folder / "note.txt").write_text("x", encoding="utf-8")
+    assert find_turn(root).session.name.endswith("-a")
+    damaged = create_session(root, "c").latest().path("meta.yaml")
+    damaged.write_text("[", encoding="utf-8")
+    assert find_turn(root).session.name.endswith("-a")
+
+
 def test_four_agents_are_known_and_a_project_may_bring_its_own(tmp_path: Path) -> None:
     assert known_agents(tmp_path) == {"pathfinder", "architect", "developer", "debugger"}
     own = tmp_path / ".teddy/prompts"

@@ -77,6 +77,32 @@ def test_session_goes_through_every_verb(takopi: Takopi, teddy: Teddy) -> None:
     assert teddy("status").out.endswith("turn 03 (pathfinder) waits for a plan\n")
 
 
+def test_resume_goes_on_with_the_latest_turn_from_the_folder_of_any(
+    takopi: Takopi, teddy: Teddy
+) -> None:
+    folder = Path(teddy("new", "say-hello").out.strip())
+    for message in ("One", "Two"):
+        assert teddy("resume", "-m", message).code == 0
+        assert teddy("resume", "-y").code == 0
+    takopi.cwd = folder / "01"
+    resumed = teddy("resume", "-m", "Three")
+    assert (resumed.code, resumed.out.strip()) == (0, str(folder / "03/plan.md")), resumed.err
+    done = teddy("execute", "-y", "../03/plan.md")
+    assert (done.code, done.out.strip()) == (0, str(folder / "03/report.md")), done.err
+
+
+def test_message_for_a_turn_whose_plan_waits_is_refused(teddy: Teddy) -> None:
+    folder = Path(teddy("new", "say-hello").out.strip())
+    teddy("plan", "-m", "One")
+    refused = teddy("resume", "-y", "-m", "Two")
+    assert refused.code == 1
+    assert refused.err == (
+        "error: turn 01 has a plan that waits, and -m would not change it\n"
+        "  leave -m out to carry it out, or have it planned anew: session plan -m …\n"
+    )
+    assert not (folder / "01/report.md").exists()
+
+
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from takopi.turns.plan import (
     Plan,
     Prune,
     Read,
+    Research,
     Swap,
 )
 from takopi.turns.validate import World, validate
@@ -93,6 +95,7 @@ PATHS = {
     "way-in/config": "lies in .git/, which plans must not touch",
     ".teddy/x": "lies in .teddy/, which plans must not touch",
     "": "names no file",
+    "././": "names no file",
     "a\nb": "is no path",
     f"src/{'é' * 128}": "has a name that is too long",
 }
@@ -118,7 +121,7 @@ def test_path_that_plans_must_not_touch_is_refused_in_every_action(world: World,
         assert errors(world, action) == (f"`{action.kind}` on `{path}`: the path {PATHS[path]}.",)
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path])
+@pytest.mark.parametrize("path", [path for path in PATHS if path.strip("./")])
 def test_folder_and_handoff_that_plans_must_not_touch_are_refused(world: World, path: str) -> None:
     told = PATHS[path]
     assert errors(world, Execute(command="ls", cwd=path)) == (
@@ -165,4 +168,42 @@ def test_only_one_action_hands_over_and_it_is_the_last(world: World) -> None:
 def test_file_is_not_read_and_pruned_in_one_plan(world: World) -> None:
     assert errors(world, Read(path="src/a.py"), Prune(path="./src/a.py")) == (
         "`PRUNE` on `./src/a.py`: the same plan READs it.",
+    )
+
+
+def test_folder_that_an_earlier_action_makes_is_in_the_way_of_a_file(world: World) -> None:
+    inside = Create(path="new/c.py", content="")
+    assert errors(world, inside, Create(path="new", content="")) == (
+        "`CREATE` on `new`: the file exists already.",
+    )
+
+
+def test_link_to_nothing_is_in_the_way_of_a_file(world: World) -> None:
+    (world.root / "link").symlink_to("nothing")
+    assert errors(world, Create(path="link", content="")) == (
+        "`CREATE` on `link`: the file exists already.",
+    )
+
+
+def test_file_is_one_file_by_whatever_link_it_is_named(world: World) -> None:
+    (world.root / "link").symlink_to("src")
+    world = replace(world, turn_context=("src/a.py", "link/a.py"))
+    both = (Edit(path="link/a.py", swaps=CHANGE), Edit(path="src/a.py", swaps=CHANGE))
+    assert errors(world, *both) == ("`EDIT` on `src/a.py`: FIND block did not match.",)
+    new = Create(path="link/new/b.py", content="")
+    assert errors(world, new, Execute(command="ls", cwd="src/new"), Read(path="src/new/b.py")) == ()
+
+
+@pytest.mark.parametrize("cwd", ["", ".", "./", "././"])
+def test_project_itself_is_a_folder_for_commands(world: World, cwd: str) -> None:
+    assert errors(world, Execute(command="ls", cwd=cwd)) == ()
+
+
+def test_queries_are_checked_before_any_is_asked(world: World) -> None:
+    assert errors(world, Research(queries=("what is it",) * 10)) == ()
+    assert errors(world, Research(queries=("what", "--exec=rm"))) == (
+        "`RESEARCH` on `what`: a query begins with `-`, which a program takes for an option.",
+    )
+    assert errors(world, Research(queries=("what",) * 11)) == (
+        "`RESEARCH` on `what`: there are 11 queries; an action has at most 10.",
     )

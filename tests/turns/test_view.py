@@ -42,6 +42,7 @@ from takopi.turns.view import (
     invalid_card,
     planning_card,
     review_card,
+    whole,
 )
 from tests.turns.plans import plans
 
@@ -134,6 +135,51 @@ def test_preview_of_a_command_shows_where_and_with_what_it_runs() -> None:
     assert "cwd: src" in text
     assert "A=b" in text
     assert "make" in text
+
+
+HIDDEN = "\u202e\u2066\u200b"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(title=HIDDEN, rationale="Why.", actions=(Execute(command=f"a\n{HIDDEN}b"),)),
+        Plan(title="Key", rationale="Why.", actions=(Execute(command="a", description=HIDDEN),)),
+        Plan(title="File", rationale="Why.", actions=(Create(path=HIDDEN, content=HIDDEN),)),
+        Plan(title="Memo", rationale="Why.", memos=(Memo("+", HIDDEN),), actions=(RUN,)),
+    ],
+    ids=["command", "key", "file", "memo"],
+)
+def test_nothing_on_a_card_can_hide_or_reorder_what_is_approved(plan: Plan) -> None:
+    for shown in [("modify", 0), ("preview", 0), ("back", 0)]:
+        card = draw(after(new(plan), shown, plan=plan), plan)  # pyright: ignore[reportArgumentType] all are verbs
+        assert not set(HIDDEN) & set(card.text.text)
+    first = draw(after(new(plan), ("preview", 0), plan=plan), plan)
+    assert "\\u202e\\u2066\\u200b" in first.text.text
+
+
+def test_long_description_hides_nothing_of_how_a_command_runs() -> None:
+    run = Execute(
+        command="make test",
+        description="Runs the tests. " * 40,
+        cwd="sub",
+        env={"LD_PRELOAD": "/tmp/x.so"},
+        timeout_s=7,
+    )
+    plan = Plan(title="Runs", rationale="Why.", actions=(run,))
+    card = draw(after(new(plan), ("preview", 0), plan=plan), plan)
+    assert "cwd: sub\nenv:\n  - LD_PRELOAD=/tmp/x.so\nTimeout: 7\n" in card.text.text
+    assert "Cut here: the whole comes as a file." in card.text.text
+    assert "file" in {press.what for press in presses(card)}
+
+
+def test_file_of_an_item_whose_keys_were_cut_has_them_whole() -> None:
+    env = {f"NAME_{n}": "value" for n in range(100)}
+    plan = Plan(title="Runs", rationale="Why.", actions=(Execute(command="make", env=env),))
+    shown = preview(Path("/nowhere"), plan, everything(plan), item=0)
+    assert "NAME_99=value" not in draw(after(new(plan), ("preview", 0), plan=plan), plan).text.text
+    assert "NAME_99=value" in whole(shown)
+    assert whole(shown).endswith("\n\nmake")
 
 
 def test_preview_of_an_edit_sees_what_earlier_actions_do(tmp_path: Path) -> None:
@@ -271,6 +317,13 @@ def test_interrupted_turn_says_what_ran_what_may_have_and_what_did_not() -> None
     assert "echo 1: may have run, and is not run again" in text
     assert "echo 2: did not run" in text
     assert "echo 3: was not approved" in text
+
+
+def test_what_may_be_begun_again_is_said_to_be() -> None:
+    plan = Plan(title="Reads", rationale="Why.", actions=(Read(path="a"),))
+    past = Past(plan=plan, choice=everything(plan), started="", unsure=0)
+    text = interrupted_card(Face(7, new(plan), ROOM), past).text.text
+    assert "READ: a: may have run, and Continue runs it again" in text
 
 
 def test_long_texts_of_every_other_card_fit_as_well() -> None:

@@ -12,6 +12,7 @@ from takopi.app.desk import Call, Desk, Rest
 from takopi.app.filing import OFF, find_folder, shelf_of
 from takopi.core.errors import Refused
 from takopi.core.outgoing import Attachment, Card, Outgoing
+from takopi.kit.mask import mask
 from takopi.present.compose import code
 from takopi.present.wording import one_line
 from takopi.routing.resolve import Resolved
@@ -37,12 +38,13 @@ async def run(desk: Desk, call: Call) -> Rest | None:
 
 async def _send(desk: Desk, call: Call, resolved: Resolved) -> None:
     path = resolved.prompt.strip().strip("`\"'")
-    folder = await find_folder(desk.shop, resolved)
-    shelf = shelf_of(desk.config, folder)
+    folder = await find_folder(desk.shop, resolved, make=False)
+    shelf = shelf_of(desk.shop, folder)
     name, data = await trio.to_thread.run_sync(shelf.read, path)
+    token = desk.config.bot_token
     message = Outgoing(
         Card(code(one_line(path, PATH_CHARS))),
-        attachment=Attachment(name, data),
+        attachment=Attachment(name, mask(data, (token,) if token else ())),
         reply_to=call.message.message_id,
     )
 
