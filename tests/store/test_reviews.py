@@ -8,7 +8,7 @@ from takopi.store import reviews
 from takopi.store.upkeep import move_chat
 from tests.store.rows import CHAT
 
-ROOT = Path("/work/\udce9")
+ROOT = Path("/srv/\udce9")
 """A folder whose name is no Unicode."""
 
 
@@ -16,7 +16,7 @@ def test_folder_has_one_review_and_its_number_is_never_given_again(
     conn: sqlite3.Connection,
 ) -> None:
     first = reviews.begin(conn, CHAT, ROOT, state=b"one")
-    other = reviews.begin(conn, CHAT, Path("/work/other"), state=b"other")
+    other = reviews.begin(conn, CHAT, Path("/srv/other"), state=b"other")
     second = reviews.begin(conn, CHAT, ROOT, state=b"two")
     reviews.save(conn, second, b"three")
     reviews.end(conn, other)
