@@ -115,5 +115,5 @@ def coloured(text: str, colour: int, *, stream: TextIO) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+    """The text without what a terminal would obey; tabs may stay."""
+    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from takopi.cli.preview import printable
-from takopi.turns.plan import Action, Memo, Plan, subject
+from takopi.cli.errors import printable
+from takopi.turns.plan import Action, Memo, Plan, amounts, subject
 
 RULE = "-" * 68
-_NOUNS = {
-    "CREATE": "file",
-    "EDIT": "file",
-    "READ": "resource",
-    "PRUNE": "resource",
-    "EXECUTE": "command",
-    "RESEARCH": "research",
-    "CHAT_WITH_USER": "message",
-    "INVOKE": "handoff",
-    "CONCLUDE": "handoff",
-}
 
 
 def summary(plan: Plan) -> str:
     """A plan on a few lines: its memos, and how many actions of which kind."""
-    counts: dict[str, int] = {}
-    for action in plan.actions:
-        counts[action.kind] = counts.get(action.kind, 0) + 1
     lines = [f'▶ Reviewing Plan: "{printable(plan.title)}"', RULE, ""]
     if plan.memos:
         lines += [" memos.yaml:", *(f"  {memo_line(memo)}" for memo in plan.memos), ""]
     lines.append(" Action Plan:")
-    lines += [f"  - {kind + ':':<7} {_count(kind, count)}" for kind, count in counts.items()]
+    lines += [f"  - {kind + ':':<7} {amount}" for kind, amount in amounts(plan)]
     return "\n".join([*lines, "", RULE])
 
 
@@ -42,7 +28,3 @@ def memo_line(memo: Memo) -> str:
 def action_line(action: Action) -> str:
     """What an action does, and to what."""
     return printable(f"{action.kind + ':':<7} {subject(action)}")
-
-
-def _count(kind: str, count: int) -> str:
-    return f"{count} {_NOUNS[kind]}{'s' if count > 1 and kind != 'RESEARCH' else ''}"

@@ -14,6 +14,8 @@ from typing import Self
 
 import typer
 
+from takopi.cli.errors import printable
+
 ON_TERMINAL = frozenset({
     "bat", "emacsclient", "hx", "joe", "kak", "less", "mcedit", "micro", "more", "most",
     "nano", "ne", "nvim", "pico", "vi", "view", "vim",
@@ -67,11 +69,6 @@ def show_text(text: str) -> None:
     """Print a text without what a terminal would obey."""
     for line in text.splitlines():
         typer.secho(printable(line), err=True, color=sys.stderr.isatty())
-
-
-def printable(line: str) -> str:
-    """A line without what a terminal would obey."""
-    return "".join(char if char.isprintable() or char == "\t" else "�" for char in line)
 
 
 class Draft:

@@ -20,8 +20,9 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static, Tree
 
+from takopi.cli.errors import printable
 from takopi.cli.plan_words import action_line, memo_line
-from takopi.cli.preview import Draft, find_editor, needs_terminal, open_beside, open_here, printable
+from takopi.cli.preview import Draft, find_editor, needs_terminal, open_beside, open_here
 from takopi.cli.review_dialogs import AskLine, AskText, Finished, Look
 from takopi.turns.layout import Settings
 from takopi.turns.machine import (

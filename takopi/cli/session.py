@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from takopi.cli.clipboard import copy, paste
-from takopi.cli.errors import ABORTED
+from takopi.cli.errors import ABORTED, printable
 from takopi.cli.names import known_names
-from takopi.cli.preview import printable
 from takopi.cli.review import ask_recovery, review
 from takopi.cli.terminal import ask as ask_person
 from takopi.cli.terminal import on_terminal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -146,6 +147,28 @@ class Plan:
     rationale: str
     memos: tuple[Memo, ...] = ()
     actions: tuple[Action, ...]
+
+
+_NOUNS: Mapping[str, str] = {
+    "CREATE": "file",
+    "EDIT": "file",
+    "READ": "resource",
+    "PRUNE": "resource",
+    "EXECUTE": "command",
+    "RESEARCH": "research",
+    "CHAT_WITH_USER": "message",
+    "INVOKE": "handoff",
+    "CONCLUDE": "handoff",
+}
+
+
+def amounts(plan: Plan) -> list[tuple[str, str]]:
+    """How much there is of each kind of action, as in `CREATE`, `2 files`."""
+    kinds = Counter(action.kind for action in plan.actions)
+    return [
+        (kind, f"{count} {_NOUNS[kind]}{'s' if count > 1 and kind != 'RESEARCH' else ''}")
+        for kind, count in kinds.items()
+    ]
 
 
 def subject(action: Action) -> str:

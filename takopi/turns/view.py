@@ -16,7 +16,7 @@ from takopi.present.units import length
 from takopi.present.wording import one_line
 from takopi.turns.journal import Past
 from takopi.turns.machine import final_actions
-from takopi.turns.plan import Action, Chat, Conclude, Memo, Plan, subject
+from takopi.turns.plan import Action, Chat, Conclude, Memo, Plan, amounts, subject
 from takopi.turns.preview import Preview
 from takopi.turns.review import (
     PAGE_ITEMS,
@@ -50,18 +50,6 @@ MEMOS, ERRORS = 10, 20
 _COMMAND = re.compile(r"(?<![/\w])session (?:new NAME|plan -m …|new|plan|execute|resume|status)")
 _HARMLESS = {"READ", "PRUNE", "CHAT_WITH_USER", "INVOKE", "CONCLUDE"}
 """Kinds of actions that leave nothing behind."""
-
-_NOUNS = {
-    "CREATE": "file",
-    "EDIT": "file",
-    "READ": "resource",
-    "PRUNE": "resource",
-    "EXECUTE": "command",
-    "RESEARCH": "research",
-    "CHAT_WITH_USER": "message",
-    "INVOKE": "handoff",
-    "CONCLUDE": "handoff",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +100,10 @@ def review_card(face: Face, plan: Plan, *, preview: Preview | None = None) -> Ca
 
 def summary(plan: Plan) -> Text:
     """A plan in a few lines: its memos, and how many actions of which kind."""
-    counts: dict[str, int] = {}
-    for action in plan.actions:
-        counts[action.kind] = counts.get(action.kind, 0) + 1
     memos = [plain(_clear(memo_line(memo), LINE_CHARS)) for memo in plan.memos[:MEMOS]]
     if len(plan.memos) > MEMOS:
         memos.append(plain(f"… {len(plan.memos) - MEMOS} more"))
-    actions = [plain(f"- {kind}: {_count(kind, count)}") for kind, count in counts.items()]
+    actions = [plain(f"- {kind}: {amount}") for kind, amount in amounts(plan)]
     return stack(
         [
             bold(f'▶ Reviewing Plan: "{_clear(plan.title, TITLE_CHARS)}"'),
@@ -351,10 +336,6 @@ def _clear(text: str, max_chars: int) -> str:
 
 def _said(review: Review) -> str:
     return one_line(review.message, TITLE_CHARS)
-
-
-def _count(kind: str, count: int) -> str:
-    return f"{count} {_NOUNS[kind]}{'s' if count > 1 and kind != 'RESEARCH' else ''}"
 
 
 def in_chat(error: TakopiError) -> TakopiError:
