@@ -18,7 +18,7 @@ from takopi.config.loaded import Config
 from takopi.config.schema import Oneshot
 from takopi.core.errors import TakopiError
 from takopi.core.ids import MessageRef, Scope
-from takopi.core.messages import Arrival
+from takopi.core.messages import Arrival, IncomingMessage
 from takopi.core.outgoing import Attachment, Button, Card, Mark, Outgoing, Text
 from takopi.routing.authorize import Envelope, Gate
 from takopi.store import outbox
@@ -257,3 +257,9 @@ async def open_rig(
 
 def texts(messages: list[Message]) -> list[str]:
     return [message.text for message in messages]
+
+
+async def next_message(rig: Rig) -> IncomingMessage:
+    what = (await rig.next_arrival()).what
+    assert isinstance(what, IncomingMessage)
+    return what
