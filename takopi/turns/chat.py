@@ -16,11 +16,9 @@ from msgspec.structs import replace
 from takopi.core.errors import Refused, TakopiError
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import IncomingMessage, Press
-from takopi.core.outgoing import Attachment, Card, Outgoing
+from takopi.core.outgoing import Card, Outgoing
 from takopi.engines.wording import visible
 from takopi.present.cards import notice, refusal
-from takopi.present.compose import bold, pre, stack
-from takopi.present.units import length
 from takopi.store import threads
 from takopi.store.reviews import ReviewId
 from takopi.turns import journal
@@ -49,8 +47,8 @@ from takopi.turns.service import (
     pending_request,
 )
 from takopi.turns.view import (
-    SHORT_UNITS,
     ask_card,
+    file_message,
     in_chat,
     planning_card,
     summary,
@@ -102,8 +100,7 @@ class TurnChat:
                     elif at.review.stage == "executing":
                         await self._desk.look(at, note=STOPPED)
                 except (Refused, OSError) as error:
-                    what = error if isinstance(error, TakopiError) else TakopiError(str(error))
-                    await self._kept.end(at, said=refusal(in_chat(what)))
+                    await self._end_with(at, error)
 
     async def drain(self) -> None:
         """Return when nothing is carried out; the caller sets the deadline."""
@@ -133,8 +130,7 @@ class TurnChat:
             try:
                 await self._desk.show_anew(at)
             except (Refused, OSError) as error:
-                what = error if isinstance(error, TakopiError) else TakopiError(str(error))
-                await self._kept.end(at, said=refusal(in_chat(what)))
+                await self._end_with(at, error)
 
     async def new(self, place: Place, name: str) -> str:
         """Begin a session; returns its name."""
@@ -332,7 +328,11 @@ class TurnChat:
         try:
             await self._desk.look(Open(at.id, at.scope, at.root, review))
         except Refused as error:
-            await self._kept.end(at, said=refusal(in_chat(error)))
+            await self._end_with(at, error)
+
+    async def _end_with(self, at: Open, error: Refused | OSError) -> None:
+        what = error if isinstance(error, TakopiError) else TakopiError(str(error))
+        await self._kept.end(at, said=refusal(in_chat(what)))
 
     async def _quit(self, at: Open, press: Press) -> None:
         found = (
@@ -394,15 +394,6 @@ class TurnChat:
     def _answer(self, press: Press, text: str = "", *, alert: bool = False) -> None:
         if transport := self._ports.transport(press.scope):
             transport.acknowledge(press, text, alert=alert)
-
-
-def file_message(text: str, name: str, language: str, *, reply_to: int) -> Outgoing:
-    """A text as it stands: in the chat where it is short, else as a file."""
-    shown = stack([bold(name), pre(text.rstrip("\n"), language)], "\n\n")
-    if length(shown.text) <= SHORT_UNITS:
-        return Outgoing(Card(shown), reply_to=reply_to)
-    file = Attachment(name, text.encode("utf-8", "replace"))
-    return Outgoing(Card(bold(name)), attachment=file, reply_to=reply_to)
 
 
 def _review(place: Place, turn: Turn) -> Review:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from takopi.core.errors import TakopiError
-from takopi.core.outgoing import Button, Card, Text
+from takopi.core.outgoing import Attachment, Button, Card, Outgoing, Text
 from takopi.engines.wording import visible
 from takopi.present.cards import fit
 from takopi.present.compose import EMPTY, bold, code, join, plain, pre, prose, stack
@@ -336,6 +336,15 @@ def _clear(text: str, max_chars: int) -> str:
 
 def _said(review: Review) -> str:
     return one_line(review.message, TITLE_CHARS)
+
+
+def file_message(text: str, name: str, language: str, *, reply_to: int) -> Outgoing:
+    """A text as it stands: in the chat where it is short, else as a file."""
+    shown = stack([bold(name), pre(text.rstrip("\n"), language)], "\n\n")
+    if length(shown.text) <= SHORT_UNITS:
+        return Outgoing(Card(shown), reply_to=reply_to)
+    file = Attachment(name, text.encode("utf-8", "replace"))
+    return Outgoing(Card(bold(name)), attachment=file, reply_to=reply_to)
 
 
 def in_chat(error: TakopiError) -> TakopiError:
