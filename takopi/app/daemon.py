@@ -30,8 +30,8 @@ from takopi.app.presses import register
 from takopi.app.pulse import Pulse
 from takopi.app.reload import Reload
 from takopi.app.router import Router
-from takopi.app.sessions import turn_ports
 from takopi.app.state import Settings
+from takopi.app.turns import Turns
 from takopi.app.welcome import tell_of_start
 from takopi.config.loaded import Config
 from takopi.config.paths import Home
@@ -55,7 +55,6 @@ from takopi.store import outbox, upkeep
 from takopi.store.database import Database, open_database
 from takopi.telegram.times import Times
 from takopi.telegram.transport import TelegramTransport
-from takopi.turns.chat import TurnChat
 
 FLUSH_S = 3.0
 """How long what is on its way out may take at the end."""
@@ -230,11 +229,8 @@ async def _run_runs(
         resubmit(schedule, shop, recovered.queued)
         requests = Requests(shop, schedule)
         drafts = Drafts(runs, draft_ports(shop, schedule, requests, parts=parts))
-        turns = TurnChat(
-            runs,
-            turn_ports(
-                shop, parts.admins, oneshot=oneshot, environ=launch.environ, secrets=secrets
-            ),
+        turns = Turns(
+            runs, shop, parts.admins, oneshot=oneshot, environ=launch.environ, secrets=secrets
         )
         troubles.watch(drafts, turns)
         interviews = Interviews(
@@ -286,7 +282,7 @@ async def _run_runs(
         runs.cancel_scope.cancel()
 
 
-async def _drain(stop: Stop, schedule: Schedule, turns: TurnChat, *, drain_s: float) -> None:
+async def _drain(stop: Stop, schedule: Schedule, turns: Turns, *, drain_s: float) -> None:
     """Let the runs and the turns end by themselves, until the time is over or somebody insists."""
     log.info("daemon.draining", running=schedule.running, queued=schedule.queued)
     with trio.move_on_after(drain_s):

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from takopi.app.drafting import Ear
 from takopi.app.filing import Intake
+from takopi.app.turns import Turns
 from takopi.config.loaded import Config
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Incoming, IncomingMessage
@@ -19,7 +20,6 @@ from takopi.runs.request import Requests
 from takopi.runs.schedule import Schedule
 from takopi.runs.workshop import Workshop
 from takopi.store.inbox import Received
-from takopi.turns.chat import TurnChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Desk:
     asks: Asks
     drafts: Drafts
     interviews: Interviews
-    turns: TurnChat
+    turns: Turns
     ear: Ear
     intake: Intake
     started_at: float

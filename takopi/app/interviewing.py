@@ -10,8 +10,8 @@ from pathlib import Path
 
 import trio
 
-from takopi.app.sessions import find_place
 from takopi.app.tap import Tap
+from takopi.app.turns import Turns
 from takopi.config.loaded import Config
 from takopi.core.errors import TakopiError
 from takopi.core.ids import EngineId, MessageRef, Scope
@@ -32,7 +32,6 @@ from takopi.runs.request import Requests
 from takopi.runs.workshop import Workshop, put
 from takopi.store import outbox
 from takopi.store.ledger import NewRun
-from takopi.turns.chat import TurnChat
 
 BRANCH_S = 10.0
 """How long git may take to say which branch is checked out."""
@@ -44,7 +43,7 @@ class InterviewHost:
 
     shop: Workshop
     requests: Requests
-    turns: TurnChat
+    turns: Turns
 
     def config(self) -> Config:
         """The config as it is now."""
@@ -105,6 +104,9 @@ class InterviewHost:
 
     async def _begin_session(self, session: Session, prompt: str, *, said: Outgoing) -> None:
         """Have the first turn of a session planned with what was asked and answered."""
+        turns = await self.turns.open()
+        from takopi.app.sessions import find_place
+
         order = session.order
         cwd = await self.find_cwd(order)
         place = await find_place(self.shop, session.scope, order.context, cwd=cwd)
@@ -116,7 +118,7 @@ class InterviewHost:
             return True
 
         name = slug(session.description) or slug(session.task) or "plan"
-        await self.turns.begin(place, name, prompt, also=also)
+        await turns.begin(place, name, prompt, also=also)
 
 
 @asynccontextmanager

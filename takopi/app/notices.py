@@ -7,6 +7,7 @@ import sqlite3
 import structlog
 import trio
 
+from takopi.app.turns import Turns
 from takopi.core.errors import TakopiError
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.outgoing import Card
@@ -17,7 +18,6 @@ from takopi.store import scopes
 from takopi.store.drafts import is_card_key
 from takopi.telegram.hooks import Hooks
 from takopi.telegram.parse import NAME
-from takopi.turns.chat import TurnChat
 from takopi.web import chat as web
 
 TOPIC_GONE = "A topic is gone, and what it was bound to is forgotten. Its answers come here."
@@ -48,13 +48,13 @@ class Troubles:
         self._nursery: trio.Nursery | None = None
         self._shop: Workshop | None = None
         self._drafts: Drafts | None = None
-        self._turns: TurnChat | None = None
+        self._turns: Turns | None = None
 
     def tell(self, nursery: trio.Nursery, shop: Workshop) -> None:
         """Say it through `shop` from now on, in tasks of `nursery`."""
         self._nursery, self._shop = nursery, shop
 
-    def watch(self, drafts: Drafts, turns: TurnChat) -> None:
+    def watch(self, drafts: Drafts, turns: Turns) -> None:
         """Let the drafts and the turns know what becomes of their cards from now on."""
         self._drafts, self._turns = drafts, turns
 
@@ -128,17 +128,19 @@ async def _follow(drafts: Drafts) -> None:
         log.warning("drafts.not_followed", why=error.what)
 
 
-async def _replace_turn_card(turns: TurnChat, ref: MessageRef) -> None:
+async def _replace_turn_card(turns: Turns, ref: MessageRef) -> None:
     try:
-        await turns.lost(ref)
+        if turns.chat is not None:
+            await turns.chat.lost(ref)
     except TakopiError as error:
         log.warning("card.not_replaced", why=error.what)
 
 
-async def _follow_turns(turns: TurnChat, old: Scope, new: Scope) -> None:
+async def _follow_turns(turns: Turns, old: Scope, new: Scope) -> None:
     """Sessions that people talk about go on where these people are now."""
     try:
-        await turns.follow(old, new)
+        if turns.chat is not None:
+            await turns.chat.follow(old, new)
     except TakopiError as error:
         log.warning("turns.not_followed", why=error.what)
 

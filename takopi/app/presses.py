@@ -34,7 +34,7 @@ from takopi.store import inbox, ledger, outbox
 from takopi.store.inbox import Received
 from takopi.store.ledger import Run
 from takopi.telegram.buttons import Registry
-from takopi.turns.review import REVIEW
+from takopi.turns.buttons import REVIEW
 
 PICKS: Mapping[PickKind, Callable[[Tap, PickPress], Awaitable[None]]] = {
     "agent": agent.picked,

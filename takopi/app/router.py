@@ -165,8 +165,8 @@ class Router:
         elif (asked := await self.desk.asks.find(message)) is not None:
             await self.desk.intake.leave_files(message, inbox_id)
             await self._once(arrival, partial(self.desk.asks.typed, asked, message))
-        elif await self.desk.turns.waits_for(message):
-            await self._once(arrival, lambda: self.desk.turns.typed(message))
+        elif (turns := self.desk.turns.chat) is not None and await turns.waits_for(message):
+            await self._once(arrival, lambda: turns.typed(message))
         elif await self.desk.interviews.waits_for(message):
             await self.desk.intake.leave_files(message, inbox_id)
             await self._once(arrival, lambda: self.desk.interviews.typed(message))

@@ -57,6 +57,11 @@ def end(conn: sqlite3.Connection, review_id: ReviewId) -> None:
     conn.execute("DELETE FROM reviews WHERE id = ?", (review_id,))
 
 
+def are_any(conn: sqlite3.Connection) -> bool:
+    """Whether there is one."""
+    return conn.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None
+
+
 def every(conn: sqlite3.Connection) -> tuple[Row, ...]:
     """All of them, the oldest first."""
     rows = conn.execute("SELECT * FROM reviews ORDER BY id")

@@ -22,6 +22,7 @@ from takopi.present.cards import notice, refusal
 from takopi.store import threads
 from takopi.store.reviews import ReviewId
 from takopi.turns import journal
+from takopi.turns.buttons import ReviewPress
 from takopi.turns.desk import BUSY, STOPPED, TurnDesk, shown_plan, stand
 from takopi.turns.kept import Open
 from takopi.turns.layout import Turn, find_turn, read_text
@@ -33,7 +34,6 @@ from takopi.turns.review import (
     MOVED_ON,
     TOO_LATE,
     Review,
-    ReviewPress,
     apply,
     approval,
     choice_of,

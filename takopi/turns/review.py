@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from takopi.telegram.buttons import Codec
+from takopi.turns.buttons import ReviewPress, Verb
 from takopi.turns.machine import Choice, everything
 from takopi.turns.plan import Action, Execute, Plan, Research
 from takopi.turns.revise import can_be_kept, with_words, words_of
@@ -21,12 +21,6 @@ Stage = Literal["planning", "review", "executing", "interrupted", "done", "faile
 Task = Literal["new", "begin", "skip", "fix", "plan"]
 Shown = Literal["summary", "list", "item"]
 Waits = Literal["edit", "skip", "next"]
-Verb = Literal[
-    "approve", "review", "modify", "skip", "quit",
-    "check", "uncheck", "all", "none", "page", "preview", "confirm", "back",
-    "edit", "file", "list", "keep",
-    "fail", "goon", "next", "retry", "stop",
-]  # fmt: skip
 Effect = Literal[
     "show", "execute", "quit", "plan_file", "item_file", "fail", "goon", "retry", "stop"
 ]
@@ -68,19 +62,6 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waits: Waits | None = None
     user_id: int | None = None
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewPress:
-    """What is to be done with a review, as it was at a step."""
-
-    review: int
-    step: int
-    what: Verb
-    item: int = 0
-
-
-REVIEW = Codec("pv", ReviewPress)
 
 
 @dataclass(frozen=True, slots=True)

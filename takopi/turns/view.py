@@ -14,16 +14,14 @@ from takopi.present.compose import EMPTY, bold, code, join, plain, pre, prose, s
 from takopi.present.markdown import render
 from takopi.present.units import length
 from takopi.present.wording import one_line
+from takopi.turns.buttons import REVIEW, ReviewPress, Verb
 from takopi.turns.journal import Past
 from takopi.turns.machine import final_actions
 from takopi.turns.plan import Action, Chat, Conclude, Memo, Plan, amounts, subject
 from takopi.turns.preview import Preview
 from takopi.turns.review import (
     PAGE_ITEMS,
-    REVIEW,
     Review,
-    ReviewPress,
-    Verb,
     can_be_typed,
     choice_of,
     count_items,

@@ -16,7 +16,7 @@ from takopi.app.drafting import draft_ports, open_parts
 from takopi.app.filing import Intake
 from takopi.app.interviewing import InterviewHost
 from takopi.app.presses import register
-from takopi.app.sessions import turn_ports
+from takopi.app.turns import Turns
 from takopi.config.limits import Limits
 from takopi.config.loaded import Config, Project
 from takopi.config.schema import EngineSettings, Oneshot, SessionMode
@@ -43,7 +43,6 @@ from takopi.store.database import Database, open_database
 from takopi.store.inbox import Received
 from takopi.store.ledger import Run
 from takopi.telegram.buttons import Registry
-from takopi.turns.chat import TurnChat
 
 ADA = 1001
 GROUP = -1002000
@@ -364,9 +363,7 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
             asks = Asks(shop)
             schedule = Schedule(runs, shop, asks)
             requests = Requests(shop, schedule)
-            turns = TurnChat(
-                runs, turn_ports(shop, parts.admins, oneshot=Asker(Demo()), environ=environ)
-            )
+            turns = Turns(runs, shop, parts.admins, oneshot=Asker(Demo()), environ=environ)
             desk = Desk(
                 shop=shop,
                 schedule=schedule,

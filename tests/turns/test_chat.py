@@ -22,6 +22,7 @@ from takopi.store import outbox, reviews, upkeep
 from takopi.store.database import Database, open_database
 from takopi.turns import journal
 from takopi.turns.actions import Bench
+from takopi.turns.buttons import REVIEW
 from takopi.turns.chat import ELSEWHERE, TOO_LATE, TurnChat
 from takopi.turns.hold import hold
 from takopi.turns.layout import find_turn
@@ -29,7 +30,6 @@ from takopi.turns.machine import Choice
 from takopi.turns.plan import Create, Plan
 from takopi.turns.ports import Place, Ports
 from takopi.turns.render import render
-from takopi.turns.review import REVIEW
 from takopi.turns.service import Rules, create_session
 from tests.app.recording import Recorder
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from takopi.core.outgoing import Card
 from takopi.present.units import length
+from takopi.turns.buttons import REVIEW, ReviewPress, Verb
 from takopi.turns.grammar import Malformed, parse
 from takopi.turns.journal import Past
 from takopi.turns.machine import everything
@@ -21,11 +22,8 @@ from takopi.turns.review import (
     MOVED_ON,
     NOTHING,
     PAGE_ITEMS,
-    REVIEW,
     TOO_LATE,
     Review,
-    ReviewPress,
-    Verb,
     apply,
     approval,
     choice_of,

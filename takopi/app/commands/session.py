@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from takopi.app.desk import Call, Desk, answer
-from takopi.app.sessions import find_place
 from takopi.core.errors import Refused
 from takopi.present.cards import notice
 from takopi.present.wording import one_line
 from takopi.routing.directives import skip_directives
-from takopi.turns.ports import Place
-from takopi.turns.view import in_chat
+
+if TYPE_CHECKING:
+    from takopi.turns.chat import TurnChat
+    from takopi.turns.ports import Place
 
 USAGE = (
     "use `/session new <name>`, `/session plan <text>`, `/session execute`, `/session resume` or "
@@ -39,15 +41,20 @@ async def run(desk: Desk, call: Call) -> None:
         raise Refused(f"/session cannot do that: {one_line(call.args, 60)}", way_out=USAGE)
     message = replace(call.message, text=" ".join((*front.words, rest)))
     resolved = await desk.requests.resolve(message)
+    turns = await desk.turns.open()
+    from takopi.app.sessions import find_place
+    from takopi.turns.view import in_chat
+
     place = await find_place(desk.shop, call.scope, resolved.context, cwd=resolved.cwd_hint)
     try:
-        await _do(desk, call, place, verb=verb.lower(), text=resolved.prompt.strip())
+        await _do(turns, desk, call, place=place, verb=verb.lower(), text=resolved.prompt.strip())
     except Refused as error:
         raise in_chat(error) from None
 
 
-async def _do(desk: Desk, call: Call, place: Place, *, verb: str, text: str) -> None:
-    turns = desk.turns
+async def _do(
+    turns: TurnChat, desk: Desk, call: Call, *, place: Place, verb: str, text: str
+) -> None:
     if bool(text) != (verb in {"new", "plan"}):
         raise Refused(f"/session {verb} cannot be said like this", way_out=USAGE)
     match verb:
