@@ -18,7 +18,7 @@ def main() -> None:
 
         sys.stdout.write(f"takopi {__version__}\n")
         return
-    _load_structlog_alone()
+    load_structlog_alone()
     # A shell that completes a command line calls takopi without one.
     if "_TAKOPI_COMPLETE" not in os.environ and (daemon := _plain_run(sys.argv[1:])) is not None:
         sys.exit(daemon())
@@ -51,7 +51,7 @@ class _OnDemand(ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-def _load_structlog_alone() -> None:
+def load_structlog_alone() -> None:
     """Keep structlog from loading what takopi never lets it use.
 
     That is rich, for tracebacks, and asyncio, for loggers that are awaited: 8 MiB and a tenth of

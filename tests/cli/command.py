@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.projects.repos import ENVIRON
+from tests.warm import client as warm
 
 BIN = Path(sys.executable).parent
 DEADLINE_S = 120
@@ -36,10 +37,11 @@ class Outcome:
 
 
 class Takopi:
-    """Runs `takopi` as a person whose HOME is `folder` would."""
+    """Runs `takopi` as a person whose HOME is `folder` would; warm, it need not be imported."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_warm: bool = False) -> None:
         self.folder = folder
+        self.is_warm = is_warm
         self.home = folder / ".takopi"
         self.config_file = self.home / "takopi.toml"
         self.tools = folder / "bin"
@@ -54,16 +56,32 @@ class Takopi:
     def __call__(
         self, *args: str, stdin: str = "", environ: Mapping[str, str] | None = None
     ) -> Outcome:
-        done = subprocess.run(
-            [BIN / "takopi", *args],
-            cwd=self.cwd,
-            env=self.environ | dict(environ or {}),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        return self.run("takopi", args, stdin=stdin, environ=self.environ | dict(environ or {}))
+
+    def run(
+        self, program: str, args: Sequence[str], *, stdin: str, environ: Mapping[str, str]
+    ) -> Outcome:
+        """Run one of the programs that takopi brings; `environ` is all of its environment."""
+        if self.is_warm:
+            done = warm.run(
+                args,
+                program=program,
+                cwd=self.cwd,
+                env=environ,
+                stdin=stdin,
+                timeout_s=DEADLINE_S,
+            )
+        else:
+            done = subprocess.run(
+                [BIN / program, *args],
+                cwd=self.cwd,
+                env=environ,
+                input=stdin,
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE_S,
+                check=False,
+            )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def on_terminal(self, *args: str, answers: Sequence[tuple[str, Typed]]) -> Outcome:

@@ -9,4 +9,4 @@ from tests.cli.command import Takopi
 
 @pytest.fixture
 def takopi(tmp_path: Path) -> Takopi:
-    return Takopi(tmp_path.resolve())
+    return Takopi(tmp_path.resolve(), is_warm=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,13 @@ from takopi.cli.errors import ending
 from takopi.core.errors import Refused, Unfit
 from tests.cli.command import DEADLINE_S, Outcome, Takopi
 from tests.docs.pages import ROOT
+
+
+@pytest.fixture
+def takopi(tmp_path: Path) -> Takopi:
+    """Started in the ordinary way: it is the start that these tests are about."""
+    return Takopi(tmp_path.resolve())
+
 
 PAGE = ROOT / "docs/reference/exit-codes.md"
 Way = Callable[[Takopi], Outcome]

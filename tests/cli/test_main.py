@@ -12,6 +12,13 @@ import pytest
 from takopi import __version__
 from tests.cli.command import BIN, Takopi
 
+
+@pytest.fixture
+def takopi(tmp_path: Path) -> Takopi:
+    """Started in the ordinary way: it is the start that these tests are about."""
+    return Takopi(tmp_path.resolve())
+
+
 HEAVY = {"trio", "typer", "rich", "anthropic", "mcp", "httpx2", "msgspec", "tomlkit"}
 
 

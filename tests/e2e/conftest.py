@@ -23,7 +23,7 @@ async def api() -> AsyncGenerator[BotApi, None]:
 @pytest.fixture
 async def rig(api: BotApi, tmp_path: Path) -> AsyncGenerator[Rig, None]:
     """A takopi with the demo engine and Ada's private chat, which has not been started."""
-    async with open_rig(api, tmp_path) as rig:
+    async with open_rig(api, tmp_path, is_warm=True) as rig:
         yield rig
 
 

@@ -22,6 +22,8 @@ from tests.botapi.person import Person
 from tests.botapi.presses import Answered
 from tests.kit.processes import MARK, alive, new_mark
 from tests.projects.repos import ENVIRON, make_repo
+from tests.warm import client as warm
+from tests.warm.client import WarmProcess
 
 ADA = 1001
 BIN = Path(sys.executable).parent
@@ -44,7 +46,9 @@ class Rig:
     api: BotApi
     folder: Path
     mark: str = field(default_factory=new_mark)
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | WarmProcess | None = None
+    is_warm: bool = False
+    """Whether takopi is forked from a process that has imported it."""
 
     @property
     def home(self) -> Path:
@@ -103,12 +107,24 @@ class Rig:
     def launch(self, *args: str, without: str = "") -> None:
         """Start the daemon, whatever comes of it, in an environment without that variable."""
         assert self.process is None
-        with (self.folder / "log").open("ab") as log:
+        env = {k: v for k, v in self.environ.items() if k != without}
+        with (self.folder / "log").open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            if self.is_warm:
+                fds = (nothing.fileno(), log.fileno(), log.fileno())
+                self.process = warm.start(
+                    ["-v", *args],
+                    kind="daemon",
+                    cwd=self.cwd,
+                    env=env,
+                    fds=fds,
+                    start_new_session=True,
+                )
+                return
             self.process = subprocess.Popen(
                 [BIN / "takopi", "-v", *args],
                 cwd=self.cwd,
-                env={k: v for k, v in self.environ.items() if k != without},
-                stdin=subprocess.DEVNULL,
+                env=env,
+                stdin=nothing,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -158,7 +174,8 @@ class Rig:
 
     def alive(self) -> list[int]:
         """Every process of this test's takopi that lives, whoever its parent is."""
-        return alive(self.mark)
+        own = {self.process.pid} if self.process and self.process.poll() is None else set[int]()
+        return sorted({*alive(self.mark), *own})
 
     async def say(
         self,
@@ -243,8 +260,10 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig(api: BotApi, folder: Path) -> AsyncGenerator[Rig, None]:
-    rig = Rig(api, folder)
+async def open_rig(
+    api: BotApi, folder: Path, *, is_warm: bool = False
+) -> AsyncGenerator[Rig, None]:
+    rig = Rig(api, folder, is_warm=is_warm)
     rig.configure()
     try:
         yield rig

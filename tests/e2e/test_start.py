@@ -2,12 +2,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.botapi.api import BotApi
 from tests.botapi.refusal import Refused
 from tests.e2e.rig import Rig, open_rig
 
 UNFIT_CONFIG = 78
 ENVIRONMENT = 2
+
+
+@pytest.fixture(autouse=True)
+def cold(rig: Rig) -> None:
+    """Started in the ordinary way: it is the start that these tests are about."""
+    rig.is_warm = False
 
 
 async def test_bad_config_ends_with_code_78_and_every_problem(rig: Rig) -> None:

@@ -30,7 +30,7 @@ PLAN = Plan(
 
 @pytest.fixture
 def takopi(tmp_path: Path) -> Takopi:
-    takopi = Takopi(tmp_path.resolve())
+    takopi = Takopi(tmp_path.resolve(), is_warm=True)
     takopi.write('[oneshot]\nbackend = "demo"\n')
     takopi.cwd = takopi.folder / "project"
     takopi.cwd.mkdir()

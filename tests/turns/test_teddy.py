@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BIN, DEADLINE_S, Outcome, Takopi
+from tests.cli.command import Outcome, Takopi
 
 FILES = {"input.md", "meta.yaml", "plan.md", "system_prompt.xml", "turn.context"}
 
@@ -18,22 +17,13 @@ class Teddy:
         self.takopi = takopi
 
     def __call__(self, *args: str, stdin: str = "") -> Outcome:
-        done = subprocess.run(
-            [BIN / "teddy", *args],
-            cwd=self.takopi.cwd,
-            env=self.takopi.environ | {"PATH": str(self.takopi.tools)},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        environ = self.takopi.environ | {"PATH": str(self.takopi.tools)}
+        return self.takopi.run("teddy", args, stdin=stdin, environ=environ)
 
 
 @pytest.fixture
 def takopi(tmp_path: Path) -> Takopi:
-    takopi = Takopi(tmp_path.resolve())
+    takopi = Takopi(tmp_path.resolve(), is_warm=True)
     takopi.write('[oneshot]\nbackend = "demo"\n')
     takopi.cwd = takopi.folder / "project"
     takopi.cwd.mkdir()

@@ -70,8 +70,8 @@ def takopi(tmp_path: Path) -> Generator[Takopi, None, None]:
     takopi.stop()
 
 
-@pytest.fixture
-def browser() -> Generator[Browser, None, None]:
+@pytest.fixture(scope="module")
+def chromium() -> Generator[Browser, None, None]:
     # Where trio-asyncio was loaded, new loops are its own; Playwright wants a plain one. Nothing
     # but the policy, deprecated as it is, takes them back.
     plain = asyncio.DefaultEventLoopPolicy()
@@ -80,6 +80,13 @@ def browser() -> Generator[Browser, None, None]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Generator[Browser, None, None]:
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.web import test_page
 from tests.web.test_page import CONTRAST, UNNAMED, Takopi, opened, say
 
 pytestmark = test_page.pytestmark
+chromium = test_page.chromium
 browser = test_page.browser
 
 DROP = """([name, text]) => {
