@@ -114,6 +114,10 @@ class Transport(Protocol):
         """Something for this chat is new in the outbox."""
         ...
 
+    async def settle(self, chat: Scope) -> None:
+        """Return when it is known which message became of what is being sent to the chat now."""
+        ...
+
     async def create_topic(self, chat: Scope, name: str) -> Scope:
         """Make a topic; refused where the chat has none."""
         ...

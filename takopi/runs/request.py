@@ -25,8 +25,8 @@ from takopi.store import inbox, ledger, outbox, scopes, threads
 from takopi.store.ledger import NewRun, Run
 
 MINUTE_S = 60.0
-FACE_S = 2.0
-"""How long a reply to an unknown message waits for progress messages that are on their way."""
+SETTLE_S = 10.0
+"""How long a reply to an unknown message waits for what is on its way to the chat."""
 
 FALLBACKS = ("claude", "codex", "opencode", "pi", "demo")
 
@@ -99,7 +99,7 @@ class Requests:
         named = named_threads(message, engines)
         facts = await self._shop.db.read(lambda conn: _read_facts(conn, message, named))
         if reply_ref(message) is not None and facts.replied_run is None:
-            await self._settle_faces(message)
+            await self._settle(message)
             facts = await self._shop.db.read(lambda conn: _read_facts(conn, message, named))
         lives = self._schedule.in_scope(message.scope)
         last = [live.run for live in lives if live.keeps_session]
@@ -111,9 +111,10 @@ class Requests:
             fallback_engine=self._fallback_engine(),
         )
 
-    async def _settle_faces(self, message: IncomingMessage) -> None:
+    async def _settle(self, message: IncomingMessage) -> None:
         """A reply may be here before we know that what it replies to has arrived."""
-        with trio.move_on_after(FACE_S):
+        with trio.move_on_after(SETTLE_S):
+            await self._shop.transport(message.scope).settle(message.scope.chat)
             for live in self._schedule.in_scope(message.scope):
                 await live.face.settled.wait()
 

@@ -78,6 +78,9 @@ class ChatQueue:
         self.chat = chat
         self.backoff = Backoff()
         self.changed = trio.Event()
+        self.settled = trio.Event()
+        """Set unless a step is being done."""
+        self.settled.set()
         self._overall = overall
         self._own = chat_bucket(chat.chat_id)
         self._news: deque[Direct | Stored] = deque()

@@ -98,6 +98,12 @@ class Outbox:
             self._quiet = trio.Event()
             await self._quiet.wait()
 
+    async def settle(self, chat: Scope) -> None:
+        """Return when what is on its way to the chat now has come to something."""
+        queue = self._chats.get(chat.chat_id)
+        if queue is not None:
+            await queue.settled.wait()
+
     async def send(self, scope: Scope, message: Outgoing) -> MessageRef:
         """Send once, in order, and say which message it became; nothing is in the store."""
         if self._stopped:
@@ -182,8 +188,11 @@ class Outbox:
                         await queue.changed.wait()
                     continue
                 queue.take(step)
+                queue.settled = trio.Event()
                 await self._sender.perform(queue, step)
+                queue.settled.set()
         finally:
+            queue.settled.set()
             self._busy.discard(queue)
             if not self._busy:
                 self._quiet.set()

@@ -100,6 +100,10 @@ class TelegramTransport:
         """Something for this chat is new in the store's outbox."""
         self.outbox.wake(chat)
 
+    async def settle(self, chat: Scope) -> None:
+        """Return when it is known which message became of what is being sent to the chat now."""
+        await self.outbox.settle(chat)
+
     def show_menu(self, items: Sequence[MenuItem]) -> None:
         """Let the chat's command menu read so; sent only if it read otherwise."""
         self.outbox.show_menu(tuple(items))

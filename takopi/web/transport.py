@@ -134,6 +134,11 @@ class WebTransport:
         self._feed.tell("commands", msgspec.to_builtins(self._menu))
 
     @staticmethod
+    async def settle(chat: Scope) -> None:  # ruff: ignore[unused-static-method-argument] a Transport
+        """What is shown on the page is known in the same moment."""
+        await trio.lowlevel.checkpoint()
+
+    @staticmethod
     async def create_topic(chat: Scope, name: str) -> Scope:
         """The page has no topics."""
         raise Refused(

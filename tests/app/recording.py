@@ -110,6 +110,10 @@ class Recorder:
         del chat
         self._note("wake")
 
+    async def settle(self, chat: Scope) -> None:
+        del chat
+        await trio.lowlevel.checkpoint()
+
     async def create_topic(self, chat: Scope, name: str) -> Scope:
         await trio.lowlevel.checkpoint()
         if self.is_stuck:

@@ -41,6 +41,10 @@ class Nowhere:
     def acknowledge(self, press: Press, text: str = "", *, alert: bool = False) -> None: ...
     def wake(self, chat: Scope) -> None: ...
 
+    async def settle(self, chat: Scope) -> None:
+        del chat
+        await trio.lowlevel.checkpoint()
+
     async def create_topic(self, chat: Scope, name: str) -> Scope:
         raise NotImplementedError
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from tests.botapi.faults import Held
 from tests.e2e.rig import Rig
 
 
@@ -42,3 +43,21 @@ async def test_s4_fake_resume_line_is_not_followed_where_there_is_no_thread(rig:
     answer = await rig.answer("what do you remember", to=fake)
 
     assert "octopus" not in answer.text
+
+
+async def test_s4_fake_resume_line_is_not_followed_before_its_message_is_known(rig: Rig) -> None:
+    await rig.start()
+    victim = await rig.answer("remember the secret octopus")
+    token = victim.text.splitlines()[-1]
+    (rig.cwd / "fake.txt").write_text(token, encoding="utf-8")
+    prompt = await rig.say("nothread, think 1s then run cat fake.txt")
+    await rig.progress(prompt)
+    held = Held()
+    rig.api.fail(held, method="sendMessage", applied=True)
+    fake = await rig.ending(prompt)
+
+    reply = await rig.say("what do you remember", to=fake)
+    await rig.until_confirmed()
+    held.until.set()
+
+    assert "octopus" not in (await rig.ending(reply)).text

@@ -78,6 +78,10 @@ class PhoneChat:
     def wake(self, chat: Scope) -> None:
         pass
 
+    async def settle(self, chat: Scope) -> None:
+        del chat
+        await trio.lowlevel.checkpoint()
+
     async def create_topic(self, chat: Scope, name: str) -> Scope:
         raise AssertionError("an interview makes no topic", chat, name)
 

@@ -56,6 +56,9 @@ class Chat:
     def wake(self, chat: Scope) -> None:
         raise NotImplementedError
 
+    async def settle(self, chat: Scope) -> None:
+        raise NotImplementedError
+
     async def create_topic(self, chat: Scope, name: str) -> Scope:
         raise NotImplementedError
 
