@@ -1,17 +1,21 @@
-"""What the server sends and takes, held against aiogram's models of the Bot API."""
+"""What the server sends and takes, held against aiogram's models of the Bot API.
+
+They take seconds to import, and every worker collects every test: so each test imports them itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from aiogram import methods, types
-from pydantic import BaseModel, TypeAdapter
 
 from tests.botapi.bot import served
 from tests.botapi.person import Attached
 from tests.botapi.schema import SHAPES
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ADA = 1001
 FORUM = -1002
@@ -26,6 +30,8 @@ OPTIONAL_THERE = {
 
 def _unknown(value: object, at: str = "") -> Iterator[str]:
     """Fields of a model, at any depth, that the Bot API does not have."""
+    from pydantic import BaseModel
+
     if isinstance(value, BaseModel):
         yield from (f"{at}.{name}" for name in value.model_extra or {})
         for name in type(value).model_fields:
@@ -36,6 +42,8 @@ def _unknown(value: object, at: str = "") -> Iterator[str]:
 
 
 def _check(type_: Any, value: object) -> None:
+    from pydantic import TypeAdapter
+
     assert list(_unknown(TypeAdapter(type_).validate_python(value))) == []
 
 
@@ -53,6 +61,8 @@ def _check_shape(model: type[BaseModel], shape: dict[str, str], *, but: set[str]
 
 @pytest.mark.parametrize("method", SHAPES["methods"])
 def test_the_methods_have_the_fields_that_aiogram_gives_them(method: str) -> None:
+    from aiogram import methods
+
     model = getattr(methods, method[0].upper() + method[1:])
     _check_shape(model, SHAPES["methods"][method], but=set())
 
@@ -61,11 +71,15 @@ def test_the_methods_have_the_fields_that_aiogram_gives_them(method: str) -> Non
     "type_", [name for name, shape in SHAPES["types"].items() if isinstance(shape, dict) and shape]
 )
 def test_the_types_have_the_fields_that_aiogram_gives_them(type_: str) -> None:
+    from aiogram import types
+
     but = OPTIONAL_THERE.get("Scope" if "Scope" in type_ else type_, set[str]())
     _check_shape(getattr(types, type_), SHAPES["types"][type_], but=but)
 
 
 async def test_every_update_is_one_that_aiogram_knows() -> None:
+    from aiogram import types
+
     async with served() as (api, bot):
         ada = api.person(ADA, username="ada")
         forum, group, news = api.supergroup(FORUM, forum=True), api.group(-5), api.channel(-1003)
@@ -97,6 +111,8 @@ async def test_every_update_is_one_that_aiogram_knows() -> None:
 
 
 async def test_every_reply_is_one_that_aiogram_knows() -> None:
+    from aiogram import types
+
     async with served() as (api, bot):
         ada = api.person(ADA)
         api.supergroup(FORUM, forum=True)
@@ -114,6 +130,8 @@ async def test_every_reply_is_one_that_aiogram_knows() -> None:
 
 
 async def test_what_aiogram_would_send_is_taken() -> None:
+    from aiogram import methods, types
+
     async with served() as (api, bot):
         api.person(ADA)
         button = types.InlineKeyboardButton(text="Go", callback_data="x")
