@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
-from typing import cast
+
+from takopi.kit.lean import load_without
 
 
 def main() -> None:
@@ -18,7 +17,7 @@ def main() -> None:
 
         sys.stdout.write(f"takopi {__version__}\n")
         return
-    load_structlog_alone()
+    load_structlog()
     # A shell that completes a command line calls takopi without one.
     if "_TAKOPI_COMPLETE" not in os.environ and (daemon := _plain_run(sys.argv[1:])) is not None:
         sys.exit(daemon())
@@ -44,25 +43,9 @@ def _plain_run(args: list[str]) -> Callable[[], int] | None:
     return partial(ending, partial(run, engine=engine, verbose=verbose, debug=debug), debug=debug)
 
 
-class _OnDemand(ModuleType):
-    """Stands in for a module until something of it is used."""
+def load_structlog() -> None:
+    """Without rich, for tracebacks that takopi never prints, and asyncio, for loggers to await.
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-def load_structlog_alone() -> None:
-    """Keep structlog from loading what takopi never lets it use.
-
-    That is rich, for tracebacks, and asyncio, for loggers that are awaited: 8 MiB and a tenth of
-    the start, for as long as the daemon runs.
+    That would be 8 MiB and a tenth of the start, for as long as the daemon runs.
     """
-    stand_ins = {"rich": None, "asyncio": _OnDemand("asyncio")}
-    added = {name: each for name, each in stand_ins.items() if name not in sys.modules}
-    # None is how an import is refused.
-    sys.modules.update(cast("dict[str, ModuleType]", added))
-    try:
-        importlib.import_module("structlog")
-    finally:
-        for name in added:
-            del sys.modules[name]
+    load_without("structlog", refused=["rich"], on_demand=["asyncio"])

@@ -21,7 +21,10 @@ def run(*, engine: str | None, verbose: bool, debug: bool) -> None:
     import trio
 
     from takopi.app.daemon import run_daemon
+    from takopi.kit.lean import load_without
 
+    # HTTP/2, which is only there because the page's server brings it, would be a MiB.
+    load_without("httpcore2", refused=["h2"])
     trio.run(run_daemon, prepare(engine=engine, verbose=verbose, debug=debug))
 
 

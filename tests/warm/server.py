@@ -79,7 +79,7 @@ def _text(fd: int, mode: str, *, errors: str) -> io.TextIOWrapper:
 if __name__ == "__main__":
     # Whoever stops the tests from the terminal stops this by closing the line.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    importlib.import_module(PROGRAMS["takopi"]).load_structlog_alone()
+    importlib.import_module(PROGRAMS["takopi"]).load_structlog()
     for name in PRELOADED[sys.argv[2]]:
         importlib.import_module(name)
     # What is there already is never looked at again, so a child copies none of it.
