@@ -32,7 +32,7 @@ def test_doc_lists_exactly_the_words_of_the_table() -> None:
     assert rows == [(word.usage, word.what) for word in WORDS]
 
 
-@pytest.mark.parametrize("prompt", re.findall(r"(?ms)^```text\n(.*?)^```$", DOC.read_text("utf-8")))
+@pytest.mark.parametrize("prompt", re.findall(r"(?ms)^```chat\n(.*?)^```$", DOC.read_text("utf-8")))
 def test_every_example_of_the_doc_holds_a_word(prompt: str) -> None:
     assert read(prompt)
 
