@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
+
+LONG = os.environ.get("TAKOPI_LONG") == "1"
+"""The long forms: more rounds, and the real durations."""
 
 FAULTS = {
     "F1": "kill -9 at random moments, 3 updates in flight",

@@ -22,9 +22,6 @@ from tests.botapi.server import serve_botapi
 from tests.e2e.rig import ADA, BIN, Rig, new_token
 from tests.faults import daemon_child
 
-LONG = os.environ.get("TAKOPI_LONG") == "1"
-"""The long forms: more rounds, and the real durations."""
-
 WITHIN_S = 120.0
 """How long anything may take on a machine that is busy with other tests."""
 

@@ -23,8 +23,9 @@ from hypothesis.stateful import (
 )
 
 from tests.botapi.chats import Message
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, WITHIN_S, FaultRig, endings, open_fault_rig
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import WITHIN_S, FaultRig, endings, open_fault_rig
 from tests.faults.test_taps import NOT_MODIFIED
 from tests.kit.processes import until_gone
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.botapi.faults import Cut, Html
 from tests.botapi.refusal import Refused
+from tests.conftest import Figures
 from tests.e2e.rig import new_token
-from tests.faults.conftest import Figures
 from tests.faults.rig import PATIENT, FaultRig, open_fault_rig
 from tests.kit.processes import descendants
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from tests.botapi.chats import Message
-from tests.faults.conftest import Figures
+from tests.conftest import Figures
 from tests.faults.rig import PATIENT, WITHIN_S, FaultRig, endings
 from tests.store.test_full_disk import OWN_MOUNTS, may_mount
 

@@ -16,9 +16,10 @@ from takopi.drafts.machine import PRESS
 from tests.botapi.api import Request
 from tests.botapi.chats import Message
 from tests.botapi.faults import Held
+from tests.conftest import Figures
 from tests.drafts.tmux_server import Server
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, PATIENT, FaultRig
+from tests.faults.promises import LONG
+from tests.faults.rig import PATIENT, FaultRig
 
 STRIDES = (1,) if LONG else (3, 4, 5)
 FEWEST_DEATHS = 10 if LONG else 2

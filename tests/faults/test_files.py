@@ -6,7 +6,8 @@ import random
 
 from tests.botapi.chats import Message
 from tests.botapi.person import Attached
-from tests.faults.rig import LONG, PATIENT, FaultRig, endings
+from tests.faults.promises import LONG
+from tests.faults.rig import PATIENT, FaultRig, endings
 
 STRIDES = (1,) if LONG else (3, 4, 5)
 FEWEST_DEATHS = 8 if LONG else 2

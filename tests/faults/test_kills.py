@@ -11,8 +11,9 @@ import trio
 
 from tests.botapi.api import Request
 from tests.botapi.chats import Chat, Message
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, FaultRig, endings
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import FaultRig, endings
 
 ROUNDS = 200 if LONG else 8
 STRIDES = (1,) if LONG else (1, 2, 3)

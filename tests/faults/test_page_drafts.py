@@ -12,9 +12,10 @@ from takopi.cli.demo_page import Page, open_page
 from takopi.core.errors import TakopiError
 from takopi.core.outgoing import Card
 from takopi.drafts.machine import PRESS
+from tests.conftest import Figures
 from tests.e2e.test_both import ADDRESS, BOTH
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, PATIENT, WITHIN_S, FaultRig
+from tests.faults.promises import LONG
+from tests.faults.rig import PATIENT, WITHIN_S, FaultRig
 
 STRIDES = (1,) if LONG else (3, 4, 5)
 FEWEST_DEATHS = 10 if LONG else 2

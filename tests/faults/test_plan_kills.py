@@ -11,8 +11,9 @@ import trio
 
 from takopi.interview.session import decode
 from tests.botapi.chats import Chat, Message
-from tests.faults.conftest import Figures
-from tests.faults.rig import FIRST_UPDATE, LONG, FaultRig
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import FIRST_UPDATE, FaultRig
 
 CHATS = 3
 STRIDES = (1,) if LONG else (3, 4, 5)

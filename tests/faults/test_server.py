@@ -10,8 +10,9 @@ import trio
 from tests.botapi.chats import Message
 from tests.botapi.faults import Closed, Cut, Html, Silence, Trouble
 from tests.botapi.refusal import Refused, bad_request, conflict, too_many_requests
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, WITHIN_S, FaultRig, endings
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import WITHIN_S, FaultRig, endings
 
 HASTE = () if LONG else ("--quick",)
 MINUTE_S = 60

@@ -13,8 +13,9 @@ import trio
 from takopi.turns.plan import Execute, Plan
 from takopi.turns.render import render
 from takopi.turns.review import decode
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, PATIENT, FaultRig
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import PATIENT, FaultRig
 
 STRIDES = (1,) if LONG else (3, 4, 5)
 FEWEST_DEATHS = 8 if LONG else 2

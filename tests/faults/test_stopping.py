@@ -8,8 +8,9 @@ import trio
 
 from takopi.config.limits import Limits
 from tests.botapi.chats import Message
-from tests.faults.conftest import Figures
-from tests.faults.rig import LONG, PATIENT, FaultRig, endings
+from tests.conftest import Figures
+from tests.faults.promises import LONG
+from tests.faults.rig import PATIENT, FaultRig, endings
 from tests.kit.processes import until_gone
 from tests.projects.repos import branches
 

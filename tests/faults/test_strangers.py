@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.botapi.presses import Pressed
-from tests.faults.conftest import Figures
+from tests.conftest import Figures
 from tests.faults.rig import ADA, PATIENT, WITHIN_S, FaultRig
 
 BOB, GROUP, OTHER, NEWS = 1002, -1002000, -1003000, -1004000

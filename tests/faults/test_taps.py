@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.botapi.chats import Message
 from tests.botapi.presses import Pressed
-from tests.faults.conftest import Figures
+from tests.conftest import Figures
 from tests.faults.rig import WITHIN_S, FaultRig
 
 BOB = 1002

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.botapi.chats import Message
-from tests.faults.conftest import Figures
+from tests.conftest import Figures
 from tests.faults.rig import FaultRig, endings
 
 CHATS = 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.faults.conftest import Figures
+from tests.conftest import Figures
 from tests.faults.rig import PATIENT, WITHIN_S, FaultRig
 from tests.projects.repos import branches, run_git
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import trio
 
 from takopi.kit.exchange import STDERR_BYTES, Feed, exchange, feed_bytes
 from takopi.kit.proc import Command, Keeper
+from tests.faults.promises import LONG
 from tests.kit.processes import alive, marked, new_mark, shell
 
 GRACE_S = 0.3
-SILENT_S = 30 if os.environ.get("TAKOPI_LONG") == "1" else 12
+SILENT_S = 30 if LONG else 12
 
 
 def python(script: str, mark: str) -> Command:

@@ -9,13 +9,8 @@ from typing import cast
 import trio
 
 from takopi.core.errors import TakopiError
+from tests.kit.memory import largest_bytes
 from tests.mcp.rig import Way, open_servers, server_by
-
-
-def largest_kib() -> int:
-    """The most memory that this process has ever had."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 async def weigh(way: Way, size: int, folder: Path) -> int:
@@ -23,13 +18,13 @@ async def weigh(way: Way, size: int, folder: Path) -> int:
         async with open_servers(folder, {"t": server}) as servers:
             await servers.offer(None)
             await servers.call("t__much", {"size": 1000})
-            before = largest_kib()
+            before = largest_bytes() // 1024
             try:
                 await servers.call("t__much", {"size": size})
             except TakopiError as error:
                 print(error.what)
             assert await servers.call("t__add", {"a": 40, "b": 2}) == "42"
-            return largest_kib() - before
+            return largest_bytes() // 1024 - before
 
 
 if __name__ == "__main__":

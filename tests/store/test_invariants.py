@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -32,6 +31,7 @@ from takopi.store.opening import Opened, open_file
 from takopi.store.outbox import SendId
 from takopi.store.schema import STEPS
 from takopi.store.upkeep import prune
+from tests.faults.promises import LONG
 
 CLAUDE = EngineId("claude")
 CHATS = (Scope("telegram", 100), Scope("telegram", 200))
@@ -396,7 +396,7 @@ class Store(RuleBasedStateMachine):
 
 TestStore = Store.TestCase
 TestStore.settings = settings(
-    max_examples=2000 if os.environ.get("TAKOPI_LONG") == "1" else 40,
+    max_examples=2000 if LONG else 40,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

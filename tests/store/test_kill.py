@@ -16,10 +16,10 @@ import trio
 
 from takopi.store.opening import open_file
 from takopi.store.schema import STEPS
+from tests.faults.promises import LONG
 from tests.store import writer_child
 from tests.store.writer_child import story_steps
 
-LONG = os.environ.get("TAKOPI_LONG") == "1"
 KILLS = 2000 if LONG else 50
 
 
