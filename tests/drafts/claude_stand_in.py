@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TypedDict
 
 PROGRAM = """\
 #!{python} -IS
@@ -28,6 +29,13 @@ print(previous + ("\\n" if previous else "") + "* " + new)
 """
 
 
+class Call(TypedDict):
+    """How the program was called, and what it was told."""
+
+    argv: list[str]
+    stdin: str
+
+
 class StandIn:
     """The program, and what it was called with."""
 
@@ -39,7 +47,7 @@ class StandIn:
         self.path.chmod(0o755)
 
     @property
-    def calls(self) -> list[dict[str, object]]:
+    def calls(self) -> list[Call]:
         log = self.folder / "calls.jsonl"
         if not log.exists():
             return []

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from takopi.drafts.master import SYSTEM
 from tests.drafts.claude_stand_in import StandIn
 from tests.e2e.drafting import card_with, draft, text, versions
 from tests.e2e.rig import WITHIN_S, Rig
@@ -94,6 +95,9 @@ async def test_master_gets_the_previous_state_and_the_new_input(rig: Rig, master
         "Previous state:\n\n\nNew input:\none",
         "Previous state:\n* one\n\nNew input:\ntwo",
     ]
+    argv = [call["argv"] for call in master.calls]
+    assert argv[0] == argv[1]
+    assert argv[0][:3] == ["-p", "--system-prompt", SYSTEM]
 
 
 async def test_draft_survives_kill_9(rig: Rig, master: StandIn) -> None:

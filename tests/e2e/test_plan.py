@@ -94,7 +94,8 @@ async def test_tc02_tapping_a_button_advances_to_the_next_question(rig: Rig) -> 
 
 async def test_tc03_free_text_is_taken_where_it_is_allowed(rig: Rig) -> None:
     await rig.press(await begin(rig), "A rewrite")
-    await card(rig, 2)
+    second = await card(rig, 2)
+    assert second.button("✍️ Type your own")["callback_data"] == "iq:ft"
     await rig.say("custom answer")
     assert "You chose 'A rewrite'" in (await card(rig, 3)).text
     assert session(rig)["answers"] == ["a-rewrite", "custom answer", None]
@@ -116,6 +117,13 @@ async def test_tc05_back_returns_to_the_previous_question(rig: Rig) -> None:
     await card(rig, 2, after=third)
     kept = session(rig)
     assert (kept["currentQuestionIndex"], kept["answers"][2]) == (1, None)
+    # The answer of the question that is left is cleared, and those before it stay.
+    again = await card(rig, 2, after=third)
+    await rig.press(again, "← Back")
+    await card(rig, 1, after=again)
+    kept = session(rig)
+    assert kept["currentQuestionIndex"] == 0
+    assert kept["answers"] == ["a-rewrite", None, None]
 
 
 async def test_tc06_the_edit_menu_lists_all_questions(rig: Rig) -> None:
@@ -132,6 +140,7 @@ async def test_tc06_the_edit_menu_lists_all_questions(rig: Rig) -> None:
 
 async def test_tc07_confirm_saves_the_plan_and_starts_one_run(rig: Rig) -> None:
     ready = await answer_all(rig)
+    assert data(ready) == ["iq:confirm", "iq:edit"]
     path = ".claude/todos/add-jwt-authentication/add-jwt-authentication.md"
     assert f"📁 Saved to: {path}" in ready.text
     kept = session(rig)
@@ -141,10 +150,12 @@ async def test_tc07_confirm_saves_the_plan_and_starts_one_run(rig: Rig) -> None:
     brief = (rig.cwd / path).read_text(encoding="utf-8")
     assert brief.startswith(f"# Plan: {TASK}\n\n**Created:** {kept['createdAt']}\n")
     assert f"**Session:** {kept['sessionId']}\n" in brief
-    assert "**Q: What matters most?**\nA: Safety\n" in brief
     ((prompt,),) = rig.rows("SELECT prompt FROM runs")
-    for question in kept["questions"]:
-        assert f"Q: {question['question']}\n" in prompt
+    for question, answer in zip(
+        kept["questions"], ("A rewrite", "Safety", "The tests"), strict=True
+    ):
+        assert f"Q: {question['question']}\nA: {answer}\n" in f"{prompt}\n"
+        assert f"**Q: {question['question']}**\nA: {answer}\n" in brief
     await rig.until_so(lambda: not session_file(rig).exists())
 
 
@@ -250,10 +261,11 @@ async def test_tc09_two_people_of_a_group_have_interviews_of_their_own(rig: Rig)
     said = await foreign.answered(within_s=WITHIN_S)
     assert said.text == "These questions are for somebody else."
     await rig.press(first, "A rewrite")
-    await question("of Ada", 2)
+    await rig.press(await question("of Ada", 2), "Safety")
+    await question("of Ada", 3)
     kept = {who: json.loads(file.read_text(encoding="utf-8")) for who, file in files.items()}
-    assert kept[ADA]["answers"] == ["a-rewrite", None]
-    assert kept[BOB]["answers"] == [None, None]
+    assert kept[ADA]["answers"] == ["a-rewrite", "safety", None]
+    assert (kept[BOB]["answers"], kept[BOB]["currentQuestionIndex"]) == ([None, None], 0)
     assert other.buttons
 
 

@@ -135,6 +135,10 @@ async def test_second_batch_is_asked_for_with_the_answers_of_the_first(rig: Rig,
         await rig.press(await card(rig, 3), "Yes")
         await summary(rig)
         first, second, third = asked.prompts
+    # The card that says so is gone once there is something to ask.
+    checked = [m for m in rig.chat.everything if "Checking for follow-up questions..." in m.text]
+    assert checked
+    assert not [m for m in checked if m in rig.chat.messages]
     assert first.startswith(f"Task: {TASK}\nGenerate 2\N{EN DASH}4 clarifying questions.")
     said = "Answers gathered so far:\nQ: One? → Yes\nQ: Two? → No\n\nDo you need more"
     assert said in second

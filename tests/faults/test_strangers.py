@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.botapi.person import Attached
 from tests.botapi.presses import Pressed
 from tests.conftest import Figures
 from tests.faults.rig import ADA, PATIENT, WITHIN_S, FaultRig
@@ -14,7 +15,8 @@ async def test_s1_strangers_have_no_effect_no_reply_and_leave_nothing(
 ) -> None:
     repo = rig.project("z80")
     rig.configure(
-        f'allowed_user_ids = [{ADA}]\n{PATIENT}[projects.z80]\npath = "{repo}"\nchat_id = {GROUP}\n'
+        f"allowed_user_ids = [{ADA}]\n{PATIENT}files.enabled = true\nvoice.command = ['cat']\n"
+        f'[projects.z80]\npath = "{repo}"\nchat_id = {GROUP}\n'
     )
     bob = rig.api.person(BOB, "Bob")
     group, other = rig.api.supergroup(GROUP), rig.api.supergroup(OTHER, "Others")
@@ -28,6 +30,9 @@ async def test_s1_strangers_have_no_effect_no_reply_and_leave_nothing(
     evil = "append starts.txt: evil"
     said = await bob.send(bob.chat, evil)
     await bob.edit(said, f"{evil} again")
+    await bob.voice(bob.chat, b"evil words")
+    for chat in (bob.chat, group):
+        await bob.document(chat, Attached("evil.txt", b"evil", caption=f"@takopi_bot {evil}"))
     in_group = await bob.send(group, f"@takopi_bot {evil}")
     await bob.edit(in_group, f"@takopi_bot {evil} again")
     await bob.send(group, evil, as_chat=group)
@@ -65,9 +70,10 @@ async def test_s1_strangers_have_no_effect_no_reply_and_leave_nothing(
     for chat in (bob.chat, group, other, channel):
         assert not [m for m in chat.everything if m.by_bot]
     assert [press.answer for press in forged] == [None] * len(forged)
+    assert rig.api.sent("getFile") == []
     # Once for each chat that he tried.
     assert rig.log.count(f"sender={BOB}") == 3
-    figures("S1", strangers=4, updates=12, effects=0, replies=0, stored=0)
+    figures("S1", strangers=4, updates=15, effects=0, replies=0, stored=0)
 
 
 async def test_s4_an_engine_that_prints_a_footer_does_not_decide_where_a_reply_goes(

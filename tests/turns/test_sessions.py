@@ -106,6 +106,18 @@ async def test_demo_planner_drives_the_whole_loop(bench: Bench, session: Session
     }
 
 
+async def test_answer_of_the_model_is_kept_with_its_fences_corrected(session: Session) -> None:
+    sound = render(Plan(title="T", rationale="Why.", actions=(Chat(text="Hi."),)))
+
+    async def ask(system: str, user: str) -> str:
+        await trio.lowlevel.checkpoint()
+        return f"Here is the plan:\n\n```markdown\n{sound.replace('# T', '#T', 1)}```\n"
+
+    turn = await plan_turn(session.latest(), "Hi", ask=ask, rules=RULES, environ=ENVIRON)
+    assert turn.path("plan.md").read_text("utf-8") == sound
+    assert isinstance(check(turn, RULES), Proposal)
+
+
 async def test_read_and_prune_change_the_next_context_and_the_report_joins_it(
     bench: Bench, session: Session
 ) -> None:
@@ -229,6 +241,7 @@ async def test_memos_are_kept_that_were_checked_and_no_others(
     assert isinstance(proposal, Proposal)
     await execute(proposal, bench, choice=Choice(memos=frozenset({1}), actions=frozenset({0})))
     assert read_memos(bench.root) == ("Two.",)
+    assert (bench.root / ".teddy/memos.yaml").read_text("utf-8") == "- Two.\n"
     report = turn.path("report.md").read_text("utf-8")
     assert "### Applied State Changes\n- `[+] Two.`\n" in report
 

@@ -42,6 +42,15 @@ async def test_nothing_is_read_without_the_cookie(rig: Rig, path: str) -> None:
         assert (await client.get(path)).status_code == 401
 
 
+async def test_page_is_at_one_address_of_this_machine_and_no_other(rig: Rig) -> None:
+    port = httpx2.URL(rig.web.address).port
+    assert port is not None
+    await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()
+    # Who listened at all of them would be reached at this one, too.
+    with pytest.raises(OSError, match="127.0.0.2"):
+        await trio.open_tcp_stream("127.0.0.2", port)
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil:80"])
 async def test_foreign_host_is_refused(rig: Rig, host: str) -> None:
     answer = await rig.client.get("/history", headers={"host": host})
