@@ -1,4 +1,4 @@
-"""The table of what the tests of the promises measured, at the end of their long form."""
+"""What the tests of the promises measured: a table of it, at the end of their long form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ import pytest
 from tests.faults.promises import FAULTS, LONG, shown_by
 
 Number = int | float | str
+COLLECTED = pytest.StashKey[frozenset[str]]()
+"""Every test of the files that were asked for as a whole, by its name in `requirements.toml`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before any is left out by its name."""
+    parts = tuple(arg.partition("::")[0] for arg in config.args if "::" in arg)
+    whole = (item.nodeid for item in items if not item.nodeid.startswith(parts))
+    config.stash[COLLECTED] = frozenset(_name(nodeid) for nodeid in whole)
+
+
+def _name(nodeid: str) -> str:
+    return nodeid.removeprefix("tests/").partition("[")[0]
 
 
 class Figures(Protocol):
@@ -47,7 +61,7 @@ def _gather(reporter: pytest.TerminalReporter) -> tuple[dict[str, bool], dict[st
     outcomes: dict[str, bool] = {}
     measured: dict[str, list[str]] = {}
     for report in _calls(reporter):
-        name = report.nodeid.removeprefix("tests/").partition("[")[0]
+        name = _name(report.nodeid)
         outcomes[name] = outcomes.get(name, True) and report.passed
         for key, value in report.user_properties:
             if key == "figures":

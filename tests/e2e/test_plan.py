@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from takopi.interview.signal import INSTRUCTION
 from tests.botapi.chats import Message
 from tests.e2e.rig import ADA, WITHIN_S, Rig
 from tests.e2e.test_groups import BOB, GROUP, start_with_group
@@ -223,6 +224,13 @@ async def test_tc11_an_answer_of_nothing_but_questions_starts_an_interview(rig: 
     assert (kept["goal"], kept["order"]["engine"]) == ("fix-auth", "demo")
     ((thread,),) = rig.rows("SELECT thread FROM runs")
     assert kept["order"]["thread"] == thread
+
+
+async def test_run_is_told_how_it_may_ask_back(rig: Rig) -> None:
+    await rig.start()
+    told = await rig.answer("show system")
+    for words in (INSTRUCTION.splitlines()[0], INSTRUCTION.splitlines()[-1]):
+        assert words in told.text
 
 
 async def test_confirmed_interview_of_a_run_goes_on_in_its_thread_and_asks_no_more(
