@@ -67,7 +67,8 @@ def bot_api_fault(
     if code == 409:
         return Conflict(
             f"another program receives this bot's messages ({words})",
-            way_out="stop the other one, or give this takopi a bot of its own from @BotFather",
+            way_out="stop the other one, or shut it out: /revoke at @BotFather gives a new token,"
+            " and `takopi config set bot_token …` takes it",
         )
     if code in {401, 404}:
         return BadToken(

@@ -156,6 +156,7 @@ async def test_second_receiver_is_found(ada: Takopi, api: BotApi) -> None:
     receiver = findings(outcome)["receiver"]
     assert "another program receives this bot's messages" in receiver["what"]
     assert "stop the other one" in receiver["way_out"]
+    assert "takopi config set bot_token" in receiver["way_out"]
 
 
 async def test_running_takopi_is_not_disturbed(ada: Takopi, api: BotApi, tmp_path: Path) -> None:

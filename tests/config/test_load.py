@@ -32,6 +32,14 @@ def test_empty_file_gives_every_default() -> None:
     }
 
 
+def test_limits_are_the_promised_ones() -> None:
+    limits = Limits()
+    assert (limits.max_runs, limits.max_queued, limits.user_per_min) == (4, 20, 30)
+    assert (limits.grace_s, limits.drain_s, limits.stale_s, limits.ask_s) == (2, 20, 600, 3600)
+    assert (limits.keep_days, limits.idle_s, limits.run_s) == (90, 900, 0)
+    assert limits.line_bytes == 10 * 1024 * 1024
+
+
 def test_every_key_of_the_file_arrives_in_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     config = parsed(

@@ -27,7 +27,7 @@ FAULTS = {
     "F13": "2 MB to stdin while 2 MB come on stderr",
     "F14": "a 300 MiB line, bad UTF-8, 10,000 unknown events",
     "F15": "disk full in the state folder",
-    "F16": "database damaged",
+    "F16": "database or interview file damaged",
     "F17": "bad config at reload",
     "F18": "20 parallel @branch, same and different",
     "F19": "git index.lock held 5 s",
@@ -38,7 +38,7 @@ FAULTS = {
     "S1": "strangers, other chats, edits, channel posts, forged presses",
     "S2": "canary token and canary prompt",
     "S3": "branch names and paths by Hypothesis, symlinks everywhere",
-    "S4": "an engine that prints fake ctx and resume lines",
+    "S4": "an engine that prints fake ctx, resume, signal and tool lines",
 }
 
 

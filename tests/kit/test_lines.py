@@ -107,7 +107,7 @@ async def test_f14_a_line_of_300_mib_is_skipped_in_bounded_memory(figures: Figur
     grown = seen.pop("grown_bytes")
     assert seen == {"code": 0, "lines": [LINE_BYTES, "after", "\ufffd tail"]}
     assert grown < 64 * MIB
-    figures("F14", line_mib=LINE_BYTES // MIB, grew_mib=round(grown / MIB, 1))
+    figures("F14", line_mib=LINE_BYTES // MIB, reader=f"+{grown / MIB:.1f} MiB")
 
 
 async def test_f14_a_line_just_within_the_limit_of_nothing_but_bad_bytes_stays_bounded() -> None:
