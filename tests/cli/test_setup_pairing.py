@@ -166,10 +166,15 @@ async def test_of_two_senders_only_the_one_with_the_code_wins_and_the_other_gets
 
 
 async def test_first_sender_is_not_let_in_for_being_first(api: BotApi) -> None:
-    async with pairing(api, life_s=1.0) as desk:
+    async with pairing(api) as desk:
         await desk.shown.wait()
         await desk.write("/start", by=MALLORY)
-    assert desk.chat_id is None
+        await desk.write("hello", by=MALLORY)
+        await api.updates.wait_until_confirmed(api.updates.next_id - 1, within_s=WITHIN_S)
+        assert desk.chat_id is None
+        await desk.write(desk.code)
+    assert desk.chat_id == ADA
+    assert desk.told == []
 
 
 async def test_three_wrong_codes_end_it_whoever_sends_them(api: BotApi) -> None:

@@ -144,7 +144,7 @@ def test_reply_continues_the_conversation(page: Page) -> None:
     expect(page.locator(".person .quoted")).to_be_visible()
 
 
-def test_approval_is_given_by_keyboard_alone(page: Page) -> None:
+def test_approval_is_given_by_keyboard_alone(page: Page, takopi: Takopi) -> None:
     say(page, "ask approval then write hello.txt: hi")
     allow = page.get_by_role("button", name="Allow once")
     expect(allow).to_be_visible()
@@ -154,6 +154,7 @@ def test_approval_is_given_by_keyboard_alone(page: Page) -> None:
             break
     page.keyboard.press("Enter")
     expect(page.locator(".takopi", has_text="done ·")).to_be_visible()
+    assert (takopi.folder / "hello.txt").read_text(encoding="utf-8").startswith("hi")
 
 
 def test_page_comes_back_after_a_restart_of_takopi(page: Page, takopi: Takopi) -> None:
