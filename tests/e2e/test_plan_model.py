@@ -14,7 +14,8 @@ import pytest
 
 from tests.botapi.chats import Message
 from tests.e2e.rig import Rig
-from tests.e2e.test_plan import SIGNAL, TASK, card, session, session_file, summary
+from tests.e2e.test_plan import TASK, card, session, session_file, summary
+from tests.e2e.test_plan_signal import SIGNAL
 from tests.model.script import Fail, Hang, Rule, Say
 from tests.model.server import Model, serve_model
 
