@@ -14,8 +14,8 @@ from tests.e2e.rig import ADA, BIN, WITHIN_S, Rig, new_token, open_rig
 HEAVY = frozenset({
     "anthropic",
     "asyncio",
-    "h2",
     "markdown_it",
+    "hpack",
     "mcp",
     "pydantic",
     "rich",
