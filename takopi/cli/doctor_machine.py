@@ -99,13 +99,27 @@ def _judge_service(patient: Patient) -> list[Finding]:
         if set(_but_path(wanted)) != set(_but_path(file.read_text("utf-8", errors="replace"))):
             what = f"{file} is not as this takopi and its config would have it"
             found.append(Finding("service", "warning", what, "takopi service install"))
-    if not service.is_active():
-        start = f"systemctl --user enable --now {service.UNIT}"
-        found.append(Finding("service", "warning", "installed, and does not run", start))
-    elif service.lingers() is False:
-        what = "systemd ends it when you log out"
-        found.append(Finding("service", "warning", what, "loginctl enable-linger"))
+    found += _judge_state(service.state())
     return found or [Finding("service", "ok", "systemd runs takopi")]
+
+
+def _judge_state(state: str) -> list[Finding]:
+    match state:
+        case "active":
+            if service.lingers() is not False:
+                return []
+            what, way_out = "systemd ends it when you log out", "loginctl enable-linger"
+        case "failed":
+            what, way_out = "it failed, and systemd does not start it again", "takopi service logs"
+        case "activating":
+            what, way_out = "it starts, or has just failed to", "takopi service logs"
+        case "":
+            what = "systemd does not serve you here, so nobody can say whether it runs"
+            way_out = "log in as yourself, not with su or sudo"
+        case _:
+            what = "installed, and does not run"
+            way_out = f"systemctl --user enable --now {service.UNIT}"
+    return [Finding("service", "warning", what, way_out)]
 
 
 def _but_path(unit: str) -> Iterator[str]:

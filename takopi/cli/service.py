@@ -57,6 +57,8 @@ def uninstall() -> None:
     _require_systemd()
     _systemctl("stop", UNIT, wait_s=STOP_S)
     _systemctl("disable", UNIT)
+    # One that failed would stay in every list, although nothing is left of it. Most did not.
+    _output(["systemctl", "--user", "reset-failed", UNIT])
     file.unlink()
     _systemctl("daemon-reload")
     typer.echo(f"{file} is gone; what takopi keeps is in {home.folder}")
@@ -84,7 +86,8 @@ def logs(
     """Show what the service has logged."""
     _installed()
     more = ["--follow"] if follow else ["--no-pager"]
-    code = _show("journalctl", "--user", "--unit", UNIT, "--lines", str(lines), *more)
+    # With --user it would read only files that root and a journal in memory do not have.
+    code = _show("journalctl", "--user-unit", UNIT, "--lines", str(lines), *more)
     raise typer.Exit(int(code != 0))
 
 
@@ -110,7 +113,7 @@ def install_service(home: Home, *, path: str, enable: bool) -> None:
     if before and home_of(before) != home_line(home):
         raise _other_home(file, home_of(before))
     _require_systemd()
-    was_running = is_active()
+    was_running = state() == "active"
     if before != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, text.encode())
@@ -135,9 +138,9 @@ def lingers() -> bool | None:
     return {"yes": True, "no": False}.get(said)
 
 
-def is_active() -> bool:
-    """Whether systemd runs takopi now."""
-    return _output(["systemctl", "--user", "is-active", UNIT]) == "active"
+def state() -> str:
+    """What systemd says of the service, in one word: `active`, `failed`; none if nobody answers."""
+    return _output(["systemctl", "--user", "is-active", UNIT])
 
 
 def _path() -> str:

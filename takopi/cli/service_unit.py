@@ -25,10 +25,12 @@ ExecStart={command}
 WorkingDirectory=~
 {home}
 Environment={path}
+SyslogIdentifier=takopi
 UMask=0077
 WatchdogSec={watchdog_s}
 TimeoutStopSec={stop_s}
 KillMode=mixed
+OOMPolicy=continue
 Restart=always
 RestartSec=5
 RestartPreventExitStatus=78
@@ -46,7 +48,9 @@ def unit_text(home: Home, *, path: str, limits: Limits) -> str:
             way_out="install takopi in a folder without them",
         )
     # After the colon nothing is replaced: a `$` in the path stays one.
-    command = [_quoted(f":{sys.executable}"), "-m", "takopi", "--verbose"]
+    # With the fault handler a daemon that the watchdog ends logs where it was stuck.
+    python = [_quoted(f":{sys.executable}"), "-X", "faulthandler"]
+    command = [*python, "-m", "takopi", "--verbose"]
     return _UNIT.format(
         command=" ".join(command),
         home=home_line(home),

@@ -326,8 +326,14 @@ async def test_service_that_is_stopped_or_out_of_date_is_found(ada: Takopi) -> N
     program(ada, "loginctl", "echo no")
     assert findings(await examine(ada))["service"]["way_out"] == "loginctl enable-linger"
 
-    program(ada, "systemctl", 'case "$*" in *is-active*) echo failed; exit 3;; esac')
-    assert "enable --now takopi.service" in findings(await examine(ada))["service"]["way_out"]
+    for state, way_out in (
+        ("inactive", "systemctl --user enable --now takopi.service"),
+        ("failed", "takopi service logs"),
+        ("activating", "takopi service logs"),
+        ("", "log in as yourself, not with su or sudo"),
+    ):
+        program(ada, "systemctl", f'case "$*" in *is-active*) echo {state}; exit 3;; esac')
+        assert findings(await examine(ada))["service"]["way_out"] == way_out
 
     program(ada, "systemctl", 'case "$*" in *is-active*) echo active;; esac')
     program(ada, "loginctl", "echo yes")

@@ -60,13 +60,14 @@ def test_install_writes_the_unit_and_starts_it(ada: Takopi) -> None:
     wanted = {
         "Type=notify",
         # The colon keeps systemd from replacing what looks like a variable.
-        f'ExecStart=":{BIN / "python"}" -m takopi --verbose',
+        f'ExecStart=":{BIN / "python"}" -X faulthandler -m takopi --verbose',
         f'Environment="TAKOPI_HOME={ada.home}"',
         f'Environment="PATH={ada.environ["PATH"]}:/from/the/profile"',
         "UMask=0077",
         "WatchdogSec=180",
         "TimeoutStopSec=44",
         "KillMode=mixed",
+        "OOMPolicy=continue",
         "Restart=always",
         "RestartPreventExitStatus=78",
     }
@@ -147,9 +148,10 @@ def test_uninstall_stops_it_and_takes_the_unit_away(ada: Takopi) -> None:
     assert done.code == 0, done.err
     assert not unit_of(ada).exists()
     assert ada.config_file.exists()
-    assert calls(ada)[-3:] == [
+    assert calls(ada)[-4:] == [
         "systemctl --user stop takopi.service",
         "systemctl --user disable takopi.service",
+        "systemctl --user reset-failed takopi.service",
         "systemctl --user daemon-reload",
     ]
 
@@ -165,7 +167,7 @@ def test_status_and_logs_are_systemds_own_words(ada: Takopi) -> None:
     ada("service", "install")
     program(ada, "journalctl", "echo a line")
     assert ada("service", "logs", "-n", "7").out == "a line\n"
-    assert "journalctl --user --unit takopi.service --lines 7 --no-pager" in calls(ada)
+    assert "journalctl --user-unit takopi.service --lines 7 --no-pager" in calls(ada)
     program(ada, "systemctl", "echo running")
     assert ada("service", "status").out == "running\n"
     program(ada, "systemctl", 'case "$*" in *status*) echo dead; exit 3;; esac')
