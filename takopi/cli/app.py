@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from takopi.cli import config, demo, doctor, init, prompt, runs, service
+from takopi.cli import completion, config, demo, doctor, init, prompt, runs, service
 from takopi.cli.errors import ending
 from takopi.core.errors import Refused
 
@@ -101,6 +101,10 @@ def _call(args: list[str], *, debug: bool) -> object:
         command = "takopi" if context is None else context.command_path
         way_out = f"`{command} --help` shows what can be typed"
         raise Refused(error.format_message(), way_out=way_out) from error
+    finally:
+        # Typer exits as soon as it has installed something.
+        if completion.INSTALL in args:
+            completion.answer_first_tab()
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code

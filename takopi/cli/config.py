@@ -16,11 +16,28 @@ from takopi.config.decode import as_table, key_of
 from takopi.config.edit import ConfigEdit, open_edit, split_key, to_toml
 from takopi.config.load import find_problems, mode_problems, read_bytes
 from takopi.config.paths import find_home
-from takopi.core.errors import ConfigInvalid, Refused
+from takopi.core.errors import ConfigInvalid, Refused, TakopiError
 
 app = typer.Typer(help="Look at the config and change it.", pretty_exceptions_enable=False)
 
-Key = Annotated[str, typer.Argument(help="A dotted key, like limits.max_runs.", show_default=False)]
+
+def _complete_key(incomplete: str) -> list[str]:
+    """The keys that are set; none while the file cannot be read."""
+    try:
+        keys = [key_of(*parts) for parts, _ in _flat(_edit().values)]
+    except TakopiError:
+        return []
+    return [key for key in keys if key.startswith(incomplete)]
+
+
+Key = Annotated[
+    str,
+    typer.Argument(
+        help="A dotted key, like limits.max_runs.",
+        show_default=False,
+        autocompletion=_complete_key,
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
