@@ -46,6 +46,14 @@ _COMMAND = re.compile(r"\s*/([a-z0-9_]+)(?:@(\w+))?(?:\s+|$)", re.IGNORECASE)
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
 
 
+class _HalfDoneError(Exception):
+    """The store failed inside what was taken: that is not done again, and settled once told."""
+
+    def __init__(self, why: StoreFailed) -> None:
+        super().__init__(why)
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class _Aside:
     """What goes on beside the lanes of the chats, each in lanes of its own."""
@@ -97,6 +105,9 @@ class Router:
             except StoreFailed as error:
                 # Nothing of it was written, so it can be handled again as if it came now.
                 log.warning("arrival.delayed", why=error.what)
+            except _HalfDoneError as error:
+                await self._tell(arrival, error.why)
+                return
             except TakopiError as error:
                 await self._tell(arrival, error)
                 return
@@ -165,11 +176,8 @@ class Router:
         elif (asked := await self.desk.asks.find(message)) is not None:
             await self.desk.intake.leave_files(message, inbox_id)
             await self._once(arrival, partial(self.desk.asks.typed, asked, message))
-        elif (turns := self.desk.turns.chat) is not None and await turns.waits_for(message):
-            await self._once(arrival, lambda: turns.typed(message))
-        elif await self.desk.interviews.waits_for(message):
-            await self.desk.intake.leave_files(message, inbox_id)
-            await self._once(arrival, lambda: self.desk.interviews.typed(message))
+        elif await self._is_answer(arrival, message):
+            pass
         elif await self.desk.drafts.takes(message):
             await self.desk.intake.leave_files(message, inbox_id)
             await self.desk.drafts.add(message, inbox_id)
@@ -177,6 +185,19 @@ class Router:
             await ask_about(self.desk, inbox_id, message)
         else:
             return True
+        return False
+
+    async def _is_answer(self, arrival: Arrival, message: IncomingMessage) -> bool:
+        """Whether something asked for this text; then it is handled on return.
+
+        What asks cannot end before it has the text.
+        """
+        for asking in filter(None, (self.desk.turns.chat, self.desk.interviews)):
+            async with asking.taking(message) as take:
+                if take is not None:
+                    await self.desk.intake.leave_files(message, arrival.inbox_id)
+                    await self._once(arrival, take)
+                    return True
         return False
 
     def _call(self, message: IncomingMessage) -> Call | None:
@@ -247,9 +268,7 @@ class Router:
             if rest is None:
                 outcome = "done"
         except StoreFailed as error:
-            # A part of it may be done, so it is not done again. It is settled once it is told.
-            await self._tell(arrival, error)
-            return None
+            raise _HalfDoneError(error) from error
         except TakopiError:
             outcome = "refused"
             raise

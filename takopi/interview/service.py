@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 
@@ -43,7 +44,8 @@ from takopi.kit.clock import now_ms
 from takopi.oneshot.port import Oneshot
 from takopi.present.cards import notice, refusal
 from takopi.present.numbers import duration
-from takopi.store import ledger, outbox, threads
+from takopi.routing.answers import Take, may_answer
+from takopi.store import ledger, outbox
 from takopi.store.database import Database
 from takopi.store.ledger import NewRun, Run
 
@@ -109,28 +111,29 @@ class Interviews:
                 step = Step(confirmed, step.effect)
             await self._take(session, step)
 
-    async def waits_for(self, message: IncomingMessage) -> bool:
-        """Whether a message is meant for an interview: one collects answers of this person here,
-        and the message does not reply to a run."""
-        session = self._open.get((message.scope, message.sender_id or message.chat_id))
-        if session is None or session.state != "COLLECTING" or not message.text.strip():
-            return False
-        ref = message.reply_ref
-        if ref is None or ref.message_id == message.thread_id:
-            return True
-        return await self._db.read(lambda conn: threads.run_of(conn, ref)) is None
+    @asynccontextmanager
+    async def taking(self, message: IncomingMessage) -> AsyncGenerator[Take | None]:
+        """What takes a message as an answer; nothing else happens to the interview meanwhile.
 
-    async def typed(self, message: IncomingMessage) -> None:
-        """Take a message as an answer, or say why not."""
+        None where none collects answers of this person here, and for a reply to a run.
+        """
         key = (message.scope, message.sender_id or message.chat_id)
-        async with self._lock(key):
-            session = self._open.get(key)
-            if session is None:
-                return
-            step = self._apply(session, Typed(message.text))
-            if step.note:
-                await self._cards.say(session.scope, notice(step.note), reply_to=message.message_id)
-            await self._take(session, step)
+        if self._collecting(key) is not None and await may_answer(self._db, message):
+            async with self._lock(key):
+                if (session := self._collecting(key)) is not None:
+                    yield partial(self._typed, session, message)
+                    return
+        yield None
+
+    def _collecting(self, key: Key) -> Session | None:
+        session = self._open.get(key)
+        return session if session is not None and session.state == "COLLECTING" else None
+
+    async def _typed(self, session: Session, message: IncomingMessage) -> None:
+        step = self._apply(session, Typed(message.text))
+        if step.note:
+            await self._cards.say(session.scope, notice(step.note), reply_to=message.message_id)
+        await self._take(session, step)
 
     def instruction(self, run: NewRun | Run, *, resumed: bool) -> str | None:
         """What a run is told about asking back; nothing, if its questions would lead in circles."""

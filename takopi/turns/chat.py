@@ -7,8 +7,10 @@ carrying out go on beside the chat.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 from msgspec.structs import replace
@@ -19,7 +21,7 @@ from takopi.core.messages import IncomingMessage, Press
 from takopi.core.outgoing import Card, Outgoing
 from takopi.engines.wording import visible
 from takopi.present.cards import notice, refusal
-from takopi.store import threads
+from takopi.routing.answers import Take, may_answer
 from takopi.store.reviews import ReviewId
 from takopi.turns import journal
 from takopi.turns.buttons import ReviewPress
@@ -233,33 +235,30 @@ class TurnChat:
         transport.acknowledge(press, TOO_LATE)
         transport.clear_buttons(press.ref)
 
-    async def waits_for(self, message: IncomingMessage) -> bool:
-        """Whether a message is the text that a card asks this person for; not a reply to a run."""
-        at = self._kept.waiting(message.scope, message.sender_id or message.chat_id)
-        if at is None or not message.text.strip():
-            return False
-        ref = message.reply_ref
-        if ref is None or ref.message_id == message.thread_id:
-            return True
-        return await self._ports.db.read(lambda conn: threads.run_of(conn, ref)) is None
+    @asynccontextmanager
+    async def taking(self, message: IncomingMessage) -> AsyncGenerator[Take | None]:
+        """What takes a text that a card asks this person for; no card changes meanwhile.
 
-    async def typed(self, message: IncomingMessage) -> None:
-        """Take a text that a card asked for."""
-        at = self._kept.waiting(message.scope, message.sender_id or message.chat_id)
-        if at is None:
-            return
-        async with self._desk.lock(at.root):
-            at = self._kept.find(at.id)
-            if at is None or at.review.waits is None:
+        None where no card does, and for a reply to a run.
+        """
+        wanted = partial(self._kept.waiting, message.scope, message.sender_id or message.chat_id)
+        if wanted() is not None and await may_answer(self._ports.db, message):
+            while (at := wanted()) is not None:
+                async with self._desk.lock(at.root):
+                    if (now := wanted()) is not None and now.root == at.root:
+                        yield partial(self._take, now, message)
+                        return
+        yield None
+
+    async def _take(self, at: Open, message: IncomingMessage) -> None:
+        found = None
+        if at.review.stage == "review":
+            found = await trio.to_thread.run_sync(shown_plan, at)
+            if found is None:
+                await self._say(at, CHANGED, message)
+                await self._look_again(at)
                 return
-            found = None
-            if at.review.stage == "review":
-                found = await trio.to_thread.run_sync(shown_plan, at)
-                if found is None:
-                    await self._say(at, CHANGED, message)
-                    await self._look_again(at)
-                    return
-            await self._typed(at, message, found)
+        await self._typed(at, message, found)
 
     async def _typed(self, at: Open, message: IncomingMessage, found: Proposal | None) -> None:
         waits = at.review.waits

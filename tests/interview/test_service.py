@@ -182,8 +182,9 @@ class World:
             "telegram", ADA, self.messages, text,
             reply_to_message_id=None, reply_to_text=None, sender_id=ADA,
         )  # fmt: skip
-        if await service.waits_for(message):
-            await service.typed(message)
+        async with service.taking(message) as take:
+            if take is not None:
+                await take()
 
     async def check(self) -> None:
         """What holds between any two acts."""
