@@ -159,7 +159,8 @@ class Asks:
     async def typed(self, opened: OpenAsk, message: IncomingMessage) -> None:
         """Decide an ask by what was typed in reply to it."""
         ref = message.reply_ref
-        if ref is None or opened.answered.is_set():
+        is_open = self._open.get((opened.live.id, opened.number)) is opened
+        if ref is None or not is_open or opened.answered.is_set():
             raise Refused("this was decided already", way_out="send it again to have it run")
         by = _by(message.scope, message.sender_id)
         if opened.ask.kind == "question":

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
 from takopi.app.commands.registry import COMMANDS
 from takopi.app.router import Router
+from takopi.core.errors import Refused
 from takopi.core.messages import Arrival, Document, IncomingMessage
 from takopi.interview.session import Order
 from takopi.store import inbox
@@ -39,13 +41,10 @@ async def busy_threads() -> AsyncGenerator[None]:
             limiter.release_on_behalf_of(holder)
 
 
-@asynccontextmanager
-async def open_chat(rig: Rig) -> AsyncGenerator[trio.MemorySendChannel[Arrival]]:
-    async with trio.open_nursery() as nursery:
-        send, receive = trio.open_memory_channel[Arrival](10)
-        nursery.start_soon(Router(rig.desk, COMMANDS, rig.registry).serve, receive)
-        yield send
-        nursery.cancel_scope.cancel()
+def open_chat(rig: Rig, nursery: trio.Nursery) -> trio.MemorySendChannel[Arrival]:
+    send, receive = trio.open_memory_channel[Arrival](10)
+    nursery.start_soon(Router(rig.desk, COMMANDS, rig.registry).serve, receive)
+    return send
 
 
 async def card(rig: Rig, *, label: str) -> Arrived:
@@ -70,15 +69,17 @@ async def run_of(rig: Rig, message: IncomingMessage) -> str:
 
 async def say_while_it_ends(rig: Rig, on: Arrived, label: str) -> None:
     """Press a button that ends what waits for a text, and send one before that is through."""
-    async with open_chat(rig) as send, trio.open_nursery() as fingers:
+    async with trio.open_nursery() as nursery:
+        send = open_chat(rig, nursery)
         message = message_of(77, "hello")
         arrival = Arrival(await rig.receive(message), message)
         async with busy_threads():
-            fingers.start_soon(rig.press, on, on.data(label))
+            nursery.start_soon(rig.press, on, on.data(label))
             await trio.testing.wait_all_tasks_blocked(0.05)
             await send.send(arrival)
             await trio.testing.wait_all_tasks_blocked(0.05)
         assert await run_of(rig, message) == "hello"
+        nursery.cancel_scope.cancel()
 
 
 async def test_text_right_after_cancel_of_a_plan_is_run(tmp_path: Path) -> None:
@@ -100,8 +101,8 @@ async def test_file_that_comes_with_an_answer_to_a_turn_is_said_to_be_left(tmp_p
         await rig.press(plan, data)
         said = replace(message_of(77, "skip that"), documents=(Document("f", "notes.txt"),))
         inbox_id = await rig.receive(said)
-        async with open_chat(rig) as send:
-            await send.send(Arrival(inbox_id, said))
+        async with trio.open_nursery() as nursery:
+            await open_chat(rig, nursery).send(Arrival(inbox_id, said))
             with trio.fail_after(SOON_S):
                 while True:
                     changed = rig.transport.changed
@@ -109,7 +110,21 @@ async def test_file_that_comes_with_an_answer_to_a_turn_is_said_to_be_left(tmp_p
                     if found is not None and found.state == "done":
                         break
                     await changed.wait()
+            nursery.cancel_scope.cancel()
         assert [each for each in await rig.flush() if "notes.txt was not taken" in each.text]
+
+
+async def test_reply_to_a_question_whose_run_ends_meanwhile_is_refused(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        run = await rig.start("ask question")
+        asked = await card(rig, label="Blue")
+        message = message_of(77, "Green", reply_to=asked.ref.message_id)
+        found = await rig.desk.asks.find(message)
+        assert found is not None
+        await rig.type("/cancel")
+        await rig.ended(run)
+        with pytest.raises(Refused, match="decided already"):
+            await rig.desk.asks.typed(found, message)
 
 
 async def ask_in_turn(rig: Rig) -> tuple[Arrived, str]:
