@@ -52,7 +52,7 @@ async def work(live: Live, asks: Asks, signals: Signals | None = None) -> None:
     taken = None
     if signals is not None and status == "done":
         taken = await _offer(live, completed, signals)
-    await _finish(live, status, completed, taken)
+    await finish(live, status, completed, taken)
 
 
 async def _offer(live: Live, completed: Completed, signals: Signals) -> tuple[str, Card] | None:
@@ -69,7 +69,7 @@ async def _interrupt(live: Live) -> None:
     """Tell that the run was stopped on its way; one that has not begun stays queued."""
     if live.began_at is not None:
         stopped = Completed(ok=False, error=STOPPED, answer="\n\n".join(live.said))
-        await _finish(live, "interrupted", stopped)
+        await finish(live, "interrupted", stopped)
 
 
 async def _outcome(
@@ -191,7 +191,7 @@ async def _watch_silence(live: Live, idle_s: float) -> None:
         log.warning("silence.not_told", why=error.what)
 
 
-async def _finish(
+async def finish(
     live: Live,
     status: FinalStatus,
     completed: Completed,

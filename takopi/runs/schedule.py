@@ -13,9 +13,8 @@ from takopi.core.events import Completed
 from takopi.core.ids import MessageRef, ResumeToken, RunId, Scope
 from takopi.kit.lanes import Lanes, Ticket
 from takopi.runs.asks import Asks
-from takopi.runs.deliver import ending_messages, settle
 from takopi.runs.edits import Face
-from takopi.runs.execute import work
+from takopi.runs.execute import finish, work
 from takopi.runs.live import Live
 from takopi.runs.signals import Signals
 from takopi.runs.workshop import Workshop
@@ -134,16 +133,7 @@ class Schedule:
 
     async def _end_queued(self, live: Live) -> None:
         self._forget(live)
-        ref = await live.face.close()
-        completed = Completed(ok=False, error="It had not begun.")
-        progress_id = None if ref is None else ref.message_id
-        messages = ending_messages(live, "cancelled", completed, progress_id=progress_id)
-        await self._shop.db.write(
-            lambda conn: settle(
-                conn, live.run, "cancelled", completed, thread=None, messages=messages
-            )
-        )
-        self._shop.transport(live.run.scope).wake(live.run.scope.chat)
+        await finish(live, "cancelled", Completed(ok=False, error="It had not begun."))
 
     def _forget(self, live: Live) -> None:
         del self._live[live.id]

@@ -60,6 +60,19 @@ async def test_cancel_drops_a_run_that_waits(tmp_path: Path) -> None:
         assert rig.desk.schedule.find(first) is not None
 
 
+async def test_run_that_waits_is_dropped_for_good_even_if_takopi_stops_at_once(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, config_with(limits=Limits(max_runs=1))) as rig:
+        await rig.start("hang")
+        second = await rig.start("hang")
+        with trio.CancelScope() as stopping:
+            stopping.cancel()
+            await rig.desk.schedule.cancel(second)
+
+        assert (await rig.run(second)).state == "cancelled"
+
+
 @pytest.mark.parametrize("which", ["prompt", "progress"])
 async def test_cancel_as_a_reply_stops_that_run_and_no_other(rig: Rig, which: str) -> None:
     first, second = await rig.start("hang"), await rig.start("hang")
