@@ -77,8 +77,9 @@ class Kept:
             for each in self
             if old in {each.scope, each.scope.chat}
         ]
+        # All at once: what is saved of one while another is written must not be undone.
+        self._open.update((each.root, each) for each in moved)
         for each in moved:
-            self._open[each.root] = each
             await self._db.write(partial(rows.move, review_id=each.id, scope=each.scope))
         return tuple(each.id for each in moved)
 
@@ -228,9 +229,12 @@ class Kept:
         (await self.editor(opened))(card)
 
     def _change(self, opened: Open, review: Review) -> Open:
-        # Its chat may have moved while it was written.
-        known = self.find(opened.id) or opened
-        changed = self._open[opened.root] = Open(opened.id, known.scope, opened.root, review)
+        # While it was written its chat may have moved; or it has ended, and stays so.
+        known = self.find(opened.id)
+        scope = opened.scope if known is None else known.scope
+        changed = Open(opened.id, scope, opened.root, review)
+        if known is not None:
+            self._open[opened.root] = changed
         return changed
 
     def _clear(self, opened: Open, message_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from takopi.core.errors import Refused
 from takopi.core.ids import MessageRef, Scope
@@ -25,12 +27,15 @@ from takopi.turns.actions import Bench
 from takopi.turns.buttons import REVIEW
 from takopi.turns.chat import ELSEWHERE, TOO_LATE, TurnChat
 from takopi.turns.hold import hold
+from takopi.turns.kept import Kept
 from takopi.turns.layout import find_turn
 from takopi.turns.machine import Choice
 from takopi.turns.plan import Create, Plan
 from takopi.turns.ports import Place, Ports
 from takopi.turns.render import render
+from takopi.turns.review import Review
 from takopi.turns.service import Rules, create_session
+from takopi.turns.view import planning_card
 from tests.app.recording import Recorder
 
 SOON_S = 10
@@ -233,6 +238,48 @@ async def test_card_that_somebody_deleted_is_shown_anew(tmp_path: Path) -> None:
         ref, data, _ = await chat.next_card(OLD, label="Quit")
         assert await chat.press(turns, lost, data) == TOO_LATE
         assert not await chat.press(turns, ref, data)
+
+
+async def test_turn_that_is_over_stays_so_when_a_late_step_of_it_is_written(tmp_path: Path) -> None:
+    async with open_database(tmp_path / "state.db") as db, trio.open_nursery() as services:
+        await services.start(db.serve)
+        transport = Recorder()
+        kept = Kept(db, lambda _scope: transport)
+        review = Review(stage="planning", session="s", turn="01")
+        at = await kept.begin(OLD, tmp_path, review, draw=planning_card)
+        assert at is not None
+        await kept.end(at)
+        await kept.save(at, review)
+        assert kept.at(tmp_path) is None
+        services.cancel_scope.cancel()
+
+
+async def test_step_that_is_written_while_the_chat_moves_is_kept(tmp_path: Path) -> None:
+    async with open_database(tmp_path / "state.db") as db, trio.open_nursery() as services:
+        await services.start(db.serve)
+        transport = Recorder()
+        kept = Kept(db, lambda _scope: transport)
+        review = Review(stage="planning", session="s", turn="01")
+        first = await kept.begin(OLD, tmp_path / "1", review, draw=planning_card)
+        second = await kept.begin(OLD, tmp_path / "2", review, draw=planning_card)
+        assert first is not None
+        assert second is not None
+        is_free = threading.Event()
+
+        def wait(_conn: sqlite3.Connection) -> None:
+            is_free.wait(SOON_S)
+
+        async with trio.open_nursery() as nursery:
+            # They are written together, and what moves the first has to wait for them.
+            nursery.start_soon(db.write, wait)
+            nursery.start_soon(kept.save, second, replace(review, stage="failed"))
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            nursery.start_soon(kept.follow, OLD, NEW)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            is_free.set()
+        stages = [(each.scope, each.review.stage) for each in kept]
+        assert stages == [(NEW, "planning"), (NEW, "failed")]
+        services.cancel_scope.cancel()
 
 
 async def test_row_that_cannot_be_read_is_over_and_the_others_go_on(tmp_path: Path) -> None:
