@@ -7,10 +7,15 @@ it was on, and the buttons need not carry it.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
+import structlog
+import trio
 
+from takopi.core.errors import StoreFailed
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.outgoing import Card, Outgoing
 from takopi.core.ports import Transport
@@ -18,8 +23,12 @@ from takopi.interview.host import Host
 from takopi.interview.session import Session
 from takopi.interview.view import closed_card
 from takopi.kit.clock import now_ms
+from takopi.kit.supervise import Backoff
 from takopi.store import outbox
 from takopi.store.database import Database
+
+T = TypeVar("T")
+log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.interview")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +78,14 @@ class Cards:
             _put(conn, session.scope, Outgoing(card, removes=removes), key=session.card_key)
             return seen
 
-        seen = await self.db.write(change)
+        seen = await self._write(change)
         self.transport(session).wake(session.scope.chat)
         if seen is not None and old is not None and old.shown != "checking":
             self._leave(old, seen, closed)
 
     async def close(self, session: Session) -> None:
         """Leave nothing to press on the card of this session."""
-        seen = await self.db.write(lambda conn: _close(conn, session))
+        seen = await self._write(lambda conn: _close(conn, session))
         if seen is not None:
             self._leave(session, seen, "")
 
@@ -88,7 +97,7 @@ class Cards:
             _put(conn, session.scope, Outgoing(card), key=session.end_key)
             return seen
 
-        seen = await self.db.write(change)
+        seen = await self._write(change)
         self.transport(session).wake(session.scope.chat)
         if seen is not None:
             self._leave(session, seen, "")
@@ -98,9 +107,19 @@ class Cards:
     ) -> None:
         """Say something that is no card of an interview."""
         message = Outgoing(card, reply_to=reply_to)
-        await self.db.write(lambda conn: _put(conn, scope, message, key=key))
+        await self._write(lambda conn: _put(conn, scope, message, key=key))
         if transport := self.host.transport(scope):
             transport.wake(scope.chat)
+
+    async def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """What is said follows from what was kept: it is written as soon as the disk takes it."""
+        backoff = Backoff(cap_s=5.0)
+        while True:
+            try:
+                return await self.db.write(change)
+            except StoreFailed as error:
+                log.warning("interview.not_shown", why=error.what)
+            await trio.sleep(backoff.pause_s())
 
     def _leave(self, session: Session, message_id: int, closed: str) -> None:
         transport = self.transport(session)

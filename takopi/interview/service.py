@@ -36,7 +36,7 @@ from takopi.interview.machine import (
     apply,
 )
 from takopi.interview.plan_file import bundled_prompt, save_brief
-from takopi.interview.session import Order, Session
+from takopi.interview.session import STAMP, Order, Session
 from takopi.interview.signal import INSTRUCTION, read_signal
 from takopi.interview.store import Damaged, Files
 from takopi.interview.view import CANCELLED, STARTING, card_of, read_press
@@ -194,6 +194,8 @@ class Interviews:
 
     async def _begin(self, session: Session, *, old: Session | None = None) -> None:
         session = await self._keep(session)
+        if old is not None:
+            self._calls.give_up(old)
         await self._show(session, old=old)
         self._calls.begin(session)
 
@@ -208,7 +210,7 @@ class Interviews:
 
         is_over, is_shown = await self._db.read(look)
         if is_over:
-            await trio.to_thread.run_sync(self._files.remove, session)
+            await self._remove(session)
             return
         self._open[_key(session)] = session
         if session.state == "EXECUTING":
@@ -260,7 +262,6 @@ class Interviews:
                 await self._end(old, notice(CANCELLED))
                 return
             case "restart":
-                self._calls.give_up(old)
                 order = old.pending or old.order
                 await self._begin(_new(order, old.scope, old.user_id), old=old)
                 return
@@ -320,14 +321,21 @@ class Interviews:
 
     async def _end(self, session: Session, card: Card) -> None:
         """Say the last word of an interview, then forget it."""
-        self._calls.give_up(session)
         await self._cards.end(session, card)
+        self._calls.give_up(session)
         await self._forget(session)
 
     async def _forget(self, session: Session) -> None:
-        await trio.to_thread.run_sync(self._files.remove, session)
+        await self._remove(session)
         self._open.pop(_key(session), None)
         self._changed.set()
+
+    async def _remove(self, session: Session) -> None:
+        """Its file goes, as its last word is in the store; what stays goes after a start."""
+        try:
+            await trio.to_thread.run_sync(self._files.remove, session)
+        except OSError as error:
+            log.warning("interview.not_removed", why=str(error))
 
     async def _answered(self, session: Session, answer: Batch | TakopiError) -> None:
         """The model has answered what it was asked for this session."""
@@ -367,9 +375,8 @@ def _key(session: Session) -> Key:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(UTC).strftime(STAMP)
 
 
 def _age_s(session: Session) -> float:
-    updated = datetime.strptime(session.updated_at, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return now_ms() / 1000 - updated.timestamp()
+    return now_ms() / 1000 - session.updated_s

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
 from takopi.core.context import Context
 from takopi.core.ids import EngineId, ResumeToken, Scope
+
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
+"""How its times are written."""
 
 State = Literal["COLLECTING", "CONFIRMING", "EXECUTING", "DONE"]
 Shown = Literal["checking", "question", "edit", "menu", "summary"]
@@ -107,6 +111,13 @@ class Session(
             raise ValueError("the current question is none of the questions")
         if self.shown in {"question", "edit"} and self.current_question_index == total:
             raise ValueError("there is no question to be shown")
+        # Whether it has expired is asked of every session that is open.
+        _ = self.updated_s
+
+    @property
+    def updated_s(self) -> float:
+        """When somebody last went on with it, in seconds of the epoch."""
+        return datetime.strptime(self.updated_at, STAMP).replace(tzinfo=UTC).timestamp()
 
     @property
     def scope(self) -> Scope:
