@@ -10,7 +10,7 @@ The first SIGTERM or SIGINT drains: nothing new comes in, what runs may end. The
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -255,29 +255,34 @@ async def _run_runs(
             last_poll_s=lines.last_poll_s,
             reread=lines.reread,
         )
-        await tell_of_start(shop, recovered, set_aside=shop.db.set_aside)
-        await drafts.resume()
-        await turns.recover()
-        await interviews.recover()
-        router = Router(desk, COMMANDS, register(desk))
-        async with trio.open_nursery() as front:
-            for incoming in lines.incoming:
-                front.start_soon(router.serve, incoming)
-            if lines.telegram is not None:
-                front.start_soon(_poll, lines.telegram, stop)
-            if lines.web is not None:
-                front.start_soon(lines.web.listen)
-                launch.announce(lines.web.url)
-            if lines.telegram is None:
-                front.start_soon(pulse.beat)
-            reload = Reload(launch.load, shop, settings, schedule, lines.show_menu)
-            front.start_soon(interviews.serve)
-            front.start_soon(reload.watch, launch.home.config_file, launch.config)
-            reload.show_menu()
-            log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
-            await stop.begun.wait()
-            pulse.stopping(running=schedule.running)
-            front.cancel_scope.cancel()
+
+        async def go_on() -> None:
+            await tell_of_start(shop, recovered, set_aside=shop.db.set_aside)
+            await drafts.resume()
+            await turns.recover()
+            await interviews.recover()
+
+        await _unless(stop.begun, go_on)
+        if not stop.begun.is_set():
+            router = Router(desk, COMMANDS, register(desk))
+            async with trio.open_nursery() as front:
+                for incoming in lines.incoming:
+                    front.start_soon(router.serve, incoming)
+                if lines.telegram is not None:
+                    front.start_soon(_poll, lines.telegram, stop)
+                if lines.web is not None:
+                    front.start_soon(lines.web.listen)
+                    launch.announce(lines.web.url)
+                if lines.telegram is None:
+                    front.start_soon(pulse.beat)
+                reload = Reload(launch.load, shop, settings, schedule, lines.show_menu)
+                front.start_soon(interviews.serve)
+                front.start_soon(reload.watch, launch.home.config_file, launch.config)
+                reload.show_menu()
+                log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
+                await stop.begun.wait()
+                pulse.stopping(running=schedule.running)
+                front.cancel_scope.cancel()
         await _drain(stop, schedule, turns, drain_s=settings.config().limits.drain_s)
         runs.cancel_scope.cancel()
 
@@ -285,17 +290,26 @@ async def _run_runs(
 async def _drain(stop: Stop, schedule: Schedule, turns: Turns, *, drain_s: float) -> None:
     """Let the runs and the turns end by themselves, until the time is over or somebody insists."""
     log.info("daemon.draining", running=schedule.running, queued=schedule.queued)
+
+    async def drain() -> None:
+        await schedule.drain()
+        await turns.drain()
+
     with trio.move_on_after(drain_s):
-        async with trio.open_nursery() as waiting:
+        await _unless(stop.now, drain)
 
-            async def insist() -> None:
-                await stop.now.wait()
-                waiting.cancel_scope.cancel()
 
-            waiting.start_soon(insist)
-            await schedule.drain()
-            await turns.drain()
-            waiting.cancel_scope.cancel()
+async def _unless(event: trio.Event, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work, unless this happens first."""
+    async with trio.open_nursery() as nursery:
+
+        async def give_up() -> None:
+            await event.wait()
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(give_up)
+        await work()
+        nursery.cancel_scope.cancel()
 
 
 async def _heed(signals: AsyncIterator[int], stop: Stop) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import signal
 
 import trio
+from msgspec.structs import replace
 
 from takopi.config.limits import Limits
+from takopi.core.context import Context
+from takopi.interview.session import Order
+from takopi.interview.store import Files
 from tests.botapi.chats import Message
 from tests.conftest import Figures
 from tests.faults.promises import LONG
 from tests.faults.rig import PATIENT, FaultRig, endings
+from tests.interview.given import answered
 from tests.kit.processes import until_gone
 from tests.projects.repos import branches
 
@@ -64,6 +69,29 @@ async def test_f20_a_stop_while_a_worktree_is_made_leaves_the_run_queued(rig: Fa
     await rig.start()
     await rig.ending(prompt)
     assert (repo / ".worktrees" / "feat" / "starts.txt").read_text() == "one\n"
+
+
+async def test_f20_a_stop_is_heeded_while_takopi_starts(rig: FaultRig) -> None:
+    repo = rig.project("z80")
+    hook = repo / ".git" / "hooks" / "post-checkout"
+    hook.write_text("#!/bin/sh\ntouch begun\nexec sleep 300\n")
+    hook.chmod(0o755)
+    rig.configure(f'{PATIENT}[projects.z80]\npath = "{repo}"\n')
+    # It was confirmed, and takopi died before it made the worktree.
+    order = Order(task="add auth", engine="demo", context=Context("z80", "feat"))
+    confirmed = replace(answered(("Which?", "Both")), order=order, state="EXECUTING")
+    Files(rig.home / "sessions").save(confirmed)
+    rig.launch()
+    begun = repo / ".worktrees" / "feat" / "begun"
+    await rig.until_so(begun.exists, lambda: rig.log[-3000:])
+    assert await rig.stop() == 0, rig.log
+
+    hook.unlink()
+    await rig.start()
+    await rig.until_so(
+        lambda: rig.rows("SELECT branch FROM runs WHERE state = 'done'") == [("feat",)],
+        lambda: rig.log[-3000:],
+    )
 
 
 async def test_f21_a_daemon_that_slept_goes_on_without_a_storm(
