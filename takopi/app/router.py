@@ -125,9 +125,12 @@ class Router:
                 await self._once(arrival, lambda: self._edited(arrival.what))
             case IncomingMessage():
                 whole = await make_whole(self.desk, arrival, arrival.what)
-                for one in arrival.parts if whole is None else (whole,):
-                    if isinstance(one.what, IncomingMessage):
-                        await self._route_message(aside, one, one.what)
+                if whole is None:
+                    # Each is on its own, and what is wrong with one is no matter of the others.
+                    for part in arrival.parts:
+                        await self._handle(partial(self._route, aside), part)
+                elif isinstance(whole.what, IncomingMessage):
+                    await self._route_message(aside, whole, whole.what)
 
     async def _route_message(
         self, aside: _Aside, arrival: Arrival, message: IncomingMessage

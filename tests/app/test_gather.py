@@ -13,6 +13,7 @@ from takopi.app.gather import Gathering
 from takopi.app.router import Router
 from takopi.core.ids import InboxId, Scope
 from takopi.core.messages import Arrival, Edited, IncomingMessage, Press
+from takopi.store import inbox
 from tests.app.recording import SOON_S, message_of, open_rig
 
 LONG = "x" * 4000
@@ -135,11 +136,13 @@ async def test_part_of_a_message_that_was_handled_before_is_handled_by_itself(
     async with open_rig(tmp_path) as rig, trio.open_nursery() as nursery:
         send, receive = trio.open_memory_channel[Arrival](10)
         nursery.start_soon(Router(rig.desk, COMMANDS, rig.registry).serve, receive)
-        first, second = message_of(1, f"say: {LONG}"), message_of(2, "say: the end")
-        one, two = await rig.receive(first), await rig.receive(second)
-        await rig.desk.requests.from_message(first, one)
-        await send.send(Arrival(one, first))
-        await send.send(Arrival(two, second))
+        first, last = message_of(1, f"say: {LONG}"), message_of(3, "say: the end")
+        # What is wrong with one part is no matter of the next.
+        refused = message_of(2, f"@one @two {LONG}")
+        numbers = [await rig.receive(each) for each in (first, refused, last)]
+        await rig.desk.requests.from_message(first, numbers[0])
+        for number, message in zip(numbers, (first, refused, last), strict=True):
+            await send.send(Arrival(number, message))
         with trio.fail_after(SOON_S):
             while True:
                 changed = rig.transport.changed
@@ -147,6 +150,9 @@ async def test_part_of_a_message_that_was_handled_before_is_handled_by_itself(
                     break
                 await changed.wait()
         assert [run.prompt for run in await rig.runs()] == ["say: the end", first.text]
+        row = await rig.db.read(lambda conn: inbox.find(conn, numbers[1]))
+        assert row is not None
+        assert row.state == "refused"
         nursery.cancel_scope.cancel()
 
 
