@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -41,7 +40,7 @@ class Requests:
     def __init__(self, shop: Workshop, schedule: Schedule) -> None:
         self._shop = shop
         self._schedule = schedule
-        self._recent: dict[int, deque[float]] = {}
+        self._recent: dict[int, dict[InboxId, float]] = {}
 
     async def from_message(
         self, message: IncomingMessage, inbox_id: InboxId, *, amend: Amend | None = None
@@ -51,7 +50,7 @@ class Requests:
         `amend` may add to what it asks for, and take its time. `Refused` says why it cannot be
         had; the message is not taken then.
         """
-        self._check_pace(message.sender_id)
+        self._check_pace(message.sender_id, inbox_id)
         resolved = await self.resolve(message)
         self._check_room(resolved.thread, resolved.waits_for)
         if amend is not None:
@@ -138,18 +137,19 @@ class Requests:
         self._schedule.submit(run)
         return run
 
-    def _check_pace(self, sender_id: int | None) -> None:
+    def _check_pace(self, sender_id: int | None, inbox_id: InboxId) -> None:
+        """One message counts once, however often the disk lets it be tried."""
         most = self._shop.config().limits.user_per_min
         now = trio.current_time()
-        recent = self._recent.setdefault(sender_id or 0, deque())
-        while recent and recent[0] <= now - MINUTE_S:
-            recent.popleft()
-        if len(recent) >= most:
+        known = self._recent.get(sender_id or 0, {})
+        recent = {each: at for each, at in known.items() if at > now - MINUTE_S}
+        self._recent[sender_id or 0] = recent
+        if inbox_id not in recent and len(recent) >= most:
             raise Refused(
                 f"that is more than {most} message{'s' * (most > 1)} in a minute",
                 way_out="wait a little, or raise limits.user_per_min",
             )
-        recent.append(now)
+        recent[inbox_id] = now
 
     def _check_room(self, thread: ResumeToken | None, waits_for: RunId | None = None) -> None:
         """What can begin at once is never too much; what would have to wait may be."""

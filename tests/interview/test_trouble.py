@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from takopi.interview.store import Files
 from takopi.store.database import open_database
 from tests.config.names import parsed
 from tests.interview.stand_ins import CHAT, OneFolder, PhoneChat, SlowModel
+from tests.store.room import leave_no_room, make_room
 
 ADA = CHAT.chat_id
 SOON_S = 10.0
@@ -93,24 +93,13 @@ async def ask(home: Home) -> None:
     await home.shows("One?")
 
 
-def fill_disk(conn: sqlite3.Connection) -> None:
-    """Let there be no room for anything that is said."""
-    conn.execute("CREATE TABLE large (content)")
-    conn.execute(
-        "CREATE TRIGGER large BEFORE INSERT ON outbox"
-        " BEGIN INSERT INTO large VALUES (zeroblob(1000000)); END"
-    )
-    pages = conn.execute("PRAGMA page_count").fetchone()[0]
-    conn.execute(f"PRAGMA max_page_count = {pages + 20}")
-
-
 async def test_card_that_the_disk_did_not_take_is_shown_once_there_is_room(tmp_path: Path) -> None:
     async with open_home(tmp_path) as home, trio.open_nursery() as fingers:
         await ask(home)
-        await home.chat.db.write(fill_disk)
+        await home.chat.db.write(lambda conn: leave_no_room(conn, "outbox"))
         fingers.start_soon(home.press, "a:0:0")
         await trio.testing.wait_all_tasks_blocked(0.05)
-        await home.chat.db.write(lambda conn: conn.execute("DROP TRIGGER large"))
+        await home.chat.db.write(make_room)
         await home.shows("Two?")
 
 
