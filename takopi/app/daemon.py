@@ -277,6 +277,7 @@ async def _run_runs(
                     front.start_soon(pulse.beat)
                 reload = Reload(launch.load, shop, settings, schedule, lines.show_menu)
                 front.start_soon(interviews.serve)
+                front.start_soon(_watch_store, shop.db, stop)
                 front.start_soon(reload.watch, launch.home.config_file, launch.config)
                 reload.show_menu()
                 log.info("daemon.ready", engines=[engine.id for engine in shop.engines])
@@ -322,9 +323,18 @@ async def _poll(telegram: TelegramTransport, stop: Stop) -> None:
     """Receive; what no waiting mends stops the daemon, in good order."""
     try:
         await telegram.poll()
-    except (BadToken, StoreUnfit) as error:
+    except StoreUnfit:
+        pass  # who watches the store has heard of it
+    except BadToken as error:
         log.error("poll.stopped", why=error.what)
         stop.begin(error)
+
+
+async def _watch_store(db: Database, stop: Stop) -> None:
+    """Whoever comes upon damage: it is the next start that sets the file aside."""
+    error = await db.wait_damaged()
+    log.error("store.damaged", why=error.what)
+    stop.begin(error)
 
 
 async def _prune_daily(shop: Workshop) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from takopi.core.errors import StoreFailed
+from takopi.core.errors import StoreFailed, StoreUnfit
 from takopi.store.faults import store_failure
 from takopi.store.opening import Opened, open_file
 from takopi.store.schema import STEPS, Step
@@ -70,6 +70,8 @@ class Database:
         self._refusal = "the store is not being served yet"
         self._serving = False
         self._closed = False
+        self._damage: StoreUnfit | None = None
+        self._damaged = trio.Event()
         # A thread that was given up on at a stop may still be inside SQLite.
         self._writing = threading.Lock()
         # Own limiters: the store never waits for somebody else's threads.
@@ -97,6 +99,7 @@ class Database:
 
         await trio.lowlevel.wait_task_rescheduled(abort)
         if job.outcome.error is not None:
+            self._note_damage(job.outcome.error)
             raise job.outcome.error
         return job.outcome.value
 
@@ -104,7 +107,22 @@ class Database:
         """Look at one consistent state, with everything in it that was ever confirmed."""
         if self._closed:
             raise StoreFailed("the store is closed", way_out=_LATER)
-        return await trio.to_thread.run_sync(self._look, look, limiter=self._read_slot)
+        try:
+            return await trio.to_thread.run_sync(self._look, look, limiter=self._read_slot)
+        except StoreUnfit as error:
+            self._note_damage(error)
+            raise
+
+    async def wait_damaged(self) -> StoreUnfit:
+        """Return once somebody has come upon damage: no waiting mends that."""
+        await self._damaged.wait()
+        assert self._damage is not None  # ruff: ignore[assert] it is set with the event
+        return self._damage
+
+    def _note_damage(self, error: Exception) -> None:
+        if isinstance(error, StoreUnfit):
+            self._damage = error
+            self._damaged.set()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own the writer until cancelled; the batch in hand is then finished, the rest refused."""

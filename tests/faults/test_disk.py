@@ -158,6 +158,28 @@ async def test_f16_a_damaged_database_is_set_aside_and_told_and_takopi_starts(
     figures("F16", overwritten=0, told_after_s=round(took_s, 1))
 
 
+async def test_f16_damage_that_one_message_meets_ends_takopi_and_is_told_after_a_start(
+    rig: FaultRig,
+) -> None:
+    await rig.start()
+    await rig.answer("append starts.txt: one")
+    assert await rig.stop() == 0
+    await rig.start()
+    ((page, size),) = rig.rows(
+        "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master"
+        " WHERE name = 'scopes'"
+    )
+    with (rig.home / "state.db").open("r+b") as state:
+        state.seek((page - 1) * size)
+        state.write(b"\xff" * size)
+    await rig.say("append starts.txt: two")
+    assert await rig.wait() != 0
+    assert "is damaged" in rig.log
+
+    await rig.start()
+    await rig.sees_text("The database was damaged")
+
+
 @pytest.mark.parametrize(
     "bad", ['default_project = "nowhere"', "this is [ no toml"], ids=["meaning", "form"]
 )
