@@ -18,7 +18,7 @@ import structlog
 import trio
 from msgspec.structs import replace
 
-from takopi.core.errors import TakopiError
+from takopi.core.errors import TakopiError, Unfit
 from takopi.core.ids import ResumeToken, RunId, Scope
 from takopi.core.messages import IncomingMessage, Press
 from takopi.core.outgoing import Card, Outgoing
@@ -295,7 +295,8 @@ class Interviews:
     async def _save(self, session: Session) -> tuple[Session, str]:
         try:
             return await self._write_brief(session), ""
-        except TakopiError as error:
+        except (TakopiError, OSError) as failure:
+            error = _as_told(failure)
             return session, f"{error.what}. {error.way_out}" if error.way_out else error.what
 
     async def _write_brief(self, session: Session) -> Session:
@@ -312,9 +313,9 @@ class Interviews:
             session = await self._write_brief(session)
             said = Outgoing(notice(STARTING), reply_to=session.confirmed_message_id)
             await self._host.start(session, bundled_prompt(session), said=said)
-        except TakopiError as error:
+        except (TakopiError, OSError) as error:
             session = await self._keep(self._apply(session, Unstarted()).session)
-            await self._cards.say(session.scope, refusal(error))
+            await self._cards.say(session.scope, refusal(_as_told(error)))
             await self._show(session, old=None)
             return
         await self._forget(session)
@@ -367,6 +368,15 @@ def _new(order: Order, scope: Scope, user_id: int) -> Session:
         user_id=user_id,
         transport=scope.transport,
         order=order,
+    )
+
+
+def _as_told(error: TakopiError | OSError) -> TakopiError:
+    if isinstance(error, TakopiError):
+        return error
+    return Unfit(
+        f"{error.filename or 'a file'}: {error.strerror or error}",
+        way_out="mend that, and press again",
     )
 
 

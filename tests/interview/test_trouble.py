@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import AsyncGenerator
@@ -64,11 +65,11 @@ class Home:
 
 
 @asynccontextmanager
-async def open_home(folder: Path) -> AsyncGenerator[Home]:
+async def open_home(folder: Path, host_of: type[OneFolder] = OneFolder) -> AsyncGenerator[Home]:
     async with open_database(folder / "state.db") as db, trio.open_nursery() as services:
         await services.start(db.serve)
         chat, files = PhoneChat(db), Files(folder / "sessions")
-        host, model = OneFolder(chat, folder), SlowModel()
+        host, model = host_of(chat, folder), SlowModel()
         async with trio.open_nursery() as calls:
             service = Interviews(calls, db, files=files, oneshot=model, host=host)
             try:
@@ -101,6 +102,26 @@ async def test_card_that_the_disk_did_not_take_is_shown_once_there_is_room(tmp_p
         await trio.testing.wait_all_tasks_blocked(0.05)
         await home.chat.db.write(make_room)
         await home.shows("Two?")
+
+
+class ClosedFolder(OneFolder):
+    """A `Host` whose folder nobody may look into."""
+
+    async def find_cwd(self, order: Order) -> Path:
+        raise PermissionError(errno.EACCES, "Permission denied", f"/closed/{order.task}")
+
+
+async def test_plan_in_a_folder_that_is_closed_goes_back_to_its_summary(tmp_path: Path) -> None:
+    async with open_home(tmp_path, ClosedFolder) as home:
+        await begin(home)
+        home.model.tell(Asked((), done=True, goal="goal", description="description"))
+        await home.shows("/closed/tidy up: Permission denied. mend that, and press again")
+        await home.press("confirm")
+        await home.press("edit")
+        await home.press("back_summary")
+        assert (
+            sum("Permission denied\n" in each.text.text for each in home.chat.shown.values()) == 1
+        )
 
 
 async def test_start_over_that_cannot_be_kept_leaves_the_call_on_its_way(tmp_path: Path) -> None:
