@@ -154,6 +154,9 @@ class TurnDesk:
 
     def plan(self, at: Open, *, is_recovered: bool = False) -> None:
         """Have the turn planned."""
+        if self._nursery.cancel_scope.cancel_called:
+            # takopi is stopping, and a chat has moved: the next start goes on.
+            return
         self._planning[at.id] = trio.CancelScope()
         self._nursery.start_soon(partial(self._plan, at, is_recovered=is_recovered))
 

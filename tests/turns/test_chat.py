@@ -212,6 +212,31 @@ async def test_session_of_a_topic_that_is_gone_goes_on_in_the_chat(tmp_path: Pat
         assert [row.scope for row in await chat.db.read(reviews.every)] == [NEW]
 
 
+async def test_chat_that_moves_while_takopi_stops_is_followed_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with open_database(tmp_path / "state.db") as db, trio.open_nursery() as services:
+        await services.start(db.serve)
+        chat = Chat(tmp_path, db)
+        create_session(chat.root, "greet")
+        plan = find_turn(chat.root).path("plan.md")
+        plan.write_text(GOOD, encoding="utf-8")
+        async with trio.open_nursery() as work:
+            turns = TurnChat(work, chat.ports())
+            await turns.execute(Place(OLD, chat.root))
+            await chat.next_card(OLD, label="Quit")
+            work.cancel_scope.cancel()
+        plan.write_text("# Nothing\n", encoding="utf-8")
+        await chat.db.write(lambda conn: upkeep.move_chat(conn, OLD, new=NEW))
+        await turns.follow(OLD, NEW)
+        async with trio.open_nursery() as work:
+            chat.answers.set()
+            await TurnChat(work, chat.ports()).recover()
+            await chat.next_card(NEW, label="Approve all")
+            work.cancel_scope.cancel()
+        services.cancel_scope.cancel()
+
+
 async def test_plan_that_is_sent_to_be_read_hides_nothing(tmp_path: Path) -> None:
     async with open_chat(tmp_path) as (chat, turns):
         create_session(chat.root, "greet")
