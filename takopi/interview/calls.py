@@ -8,11 +8,12 @@ from typing import TypeAlias
 import structlog
 import trio
 
-from takopi.core.errors import TakopiError
+from takopi.core.errors import TakopiError, Unfit
 from takopi.interview.host import Host
 from takopi.interview.machine import Batch
 from takopi.interview.questions import next_batch
 from takopi.interview.session import Session
+from takopi.kit.supervise import Backoff
 from takopi.oneshot.port import Oneshot, answer_within
 
 Take: TypeAlias = Callable[[Session, Batch | TakopiError], Awaitable[None]]
@@ -49,9 +50,20 @@ class Calls:
     async def _ask(self, session: Session, scope: trio.CancelScope) -> None:
         with scope:
             try:
-                await self._take(session, await self._answer(session))
+                await self._insist(session, await self._answer(session))
             except Exception:  # one interview must not end the runs beside it
                 log.exception("interview.failed")
+
+    async def _insist(self, session: Session, answer: Batch | TakopiError) -> None:
+        """Nobody asks for the answer again: it is taken as soon as it can be kept."""
+        backoff = Backoff(cap_s=5.0)
+        while True:
+            try:
+                await self._take(session, answer)
+                return
+            except Unfit as error:
+                log.warning("interview.not_kept", why=error.what)
+            await trio.sleep(backoff.pause_s())
 
     async def _answer(self, session: Session) -> Batch | TakopiError:
         config = self._host.config()

@@ -104,6 +104,17 @@ async def test_card_that_the_disk_did_not_take_is_shown_once_there_is_room(tmp_p
         await home.shows("Two?")
 
 
+async def test_questions_that_cannot_be_kept_are_asked_once_they_can(tmp_path: Path) -> None:
+    async with open_home(tmp_path) as home:
+        await begin(home)
+        shutil.rmtree(home.files.folder)
+        home.files.folder.touch()
+        home.model.tell(Asked(QUESTIONS, goal="goal", description="description"))
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        home.files.folder.unlink()
+        await home.shows("One?")
+
+
 class ClosedFolder(OneFolder):
     """A `Host` whose folder nobody may look into."""
 
