@@ -39,6 +39,7 @@ from takopi.core.errors import BadToken, StoreUnfit, TakopiError
 from takopi.drafts.service import Drafts
 from takopi.engines.catalog import Catalog
 from takopi.engines.registry import Engines, open_engines
+from takopi.files.spool import Spool
 from takopi.interview.service import Interviews
 from takopi.interview.store import Files
 from takopi.kit.clock import now_ms
@@ -161,10 +162,13 @@ async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> No
     settings = Settings(launch.config, engine=launch.engine)
     troubles = Troubles()
     pulse = Pulse(launch.notifier)
+    spool = Spool(launch.home.spool, db)
+    await spool.prepare()
     async with (
         open_lines(
             launch.config,
             db,
+            spool=spool,
             allows=settings.allows,
             hooks=replace(troubles.hooks(), on_poll_end=pulse.poll_ended),
             times=launch.times,
@@ -180,9 +184,15 @@ async def _run(launch: Launch, stop: Stop, db: Database, engines: Engines) -> No
             transports=lines.transports,
             config=settings.config,
             start_cwd=launch.cwd,
+            spool=spool,
             mcp=_servers(launch, services, settings, engines),
             # The config may be a link to a file elsewhere.
-            private=(launch.home.folder, launch.home.config_file),
+            private=(
+                launch.home.folder,
+                launch.home.spool,
+                launch.home.sessions,
+                launch.home.config_file,
+            ),
         )
         troubles.tell(services, shop)
         recovered = await recover(shop)
@@ -347,6 +357,7 @@ async def _prune_daily(shop: Workshop) -> None:
             await shop.db.write(
                 lambda conn, days=days: upkeep.prune(conn, keep_days=days, now_ms=now_ms())
             )
+            await shop.spool.sweep()
         except TakopiError as error:
             log.warning("store.not_pruned", why=error.what)
         await trio.sleep(PRUNE_EVERY_S)

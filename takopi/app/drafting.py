@@ -90,7 +90,8 @@ class Ear:
         self.transcriber.check(voice.duration_s)
         try:
             with trio.fail_after(DOWNLOAD_S):
-                recording = await self.telegram.download(voice.file_id)
+                with await self.telegram.download(voice.file_id) as file:
+                    recording = await trio.to_thread.run_sync(file.read)
             with trio.fail_after(self.transcriber.settings().timeout_s):
                 return await self.transcriber.transcribe(recording)
         except trio.TooSlowError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import structlog
 import trio
@@ -34,8 +35,8 @@ TRIES = 4
 GIT_S = 20.0
 OFF = "set `files.enabled = true` in takopi.toml"
 
-Fetch: TypeAlias = Callable[[Scope, str], Awaitable[bytes]]
-"""The content of a file that a person sent, by the transport's own name for it."""
+Fetch: TypeAlias = Callable[[Scope, str], Awaitable[BinaryIO]]
+"""Opens a file that a person sent, by the transport's own name for it; the caller closes it."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("takopi.app")
 
@@ -81,17 +82,18 @@ class Intake:
             check_name(document.name, files.uploads_dir, deny=files.deny)
         force, prompt = read_force(resolved.prompt)
         # A branch is not made for a message that comes to nothing.
-        fetched = [
-            (document.name, await fetch_patiently(self.fetch, message.scope, document))
-            for document in message.documents
-        ]
-        folder = await find_folder(self.shop, resolved, make=True)
-        shelf = shelf_of(self.shop, folder)
-        await _hide(folder / shelf.uploads_dir, folder)
-        paths: list[str] = []
-        for name, data in fetched:
-            save = partial(shelf.save, name, data, force=force, keep=tuple(paths))
-            paths.append(await trio.to_thread.run_sync(save))
+        with ExitStack() as stack:
+            fetched: list[tuple[str, BinaryIO]] = []
+            for document in message.documents:
+                file = await fetch_patiently(self.fetch, message.scope, document)
+                fetched.append((document.name, stack.enter_context(file)))
+            folder = await find_folder(self.shop, resolved, make=True)
+            shelf = shelf_of(self.shop, folder)
+            await _hide(folder / shelf.uploads_dir, folder)
+            paths: list[str] = []
+            for name, file in fetched:
+                save = partial(shelf.save, name, file, force=force, keep=tuple(paths))
+                paths.append(await trio.to_thread.run_sync(save))
         return replace(resolved, prompt=with_files(prompt, paths), cwd_hint=folder)
 
 
@@ -122,8 +124,11 @@ def shelf_of(shop: Workshop, folder: Path) -> Shelf:
     return Shelf(folder, config.files.uploads_dir, config.files.deny, private=private)
 
 
-async def fetch_patiently(fetch: Fetch, scope: Scope, document: Document) -> bytes:
-    """The content of a file; a server that stumbles is asked again for a while."""
+async def fetch_patiently(fetch: Fetch, scope: Scope, document: Document) -> BinaryIO:
+    """A file that a person sent, for the caller to close.
+
+    A server that stumbles is asked again for a while.
+    """
     name, backoff = safe_name(document.name), Backoff(cap_s=10.0)
     failure: TakopiError | None = None
     with trio.move_on_after(FETCH_S):

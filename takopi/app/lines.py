@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import trio
 
@@ -14,6 +14,7 @@ from takopi.core.errors import Refused
 from takopi.core.ids import Scope
 from takopi.core.messages import Arrival, Incoming
 from takopi.core.ports import Transport
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
 from takopi.routing.authorize import Envelope
 from takopi.store.database import Database
@@ -56,8 +57,8 @@ class Lines:
             if line is not None:
                 await line.outbox.flush()
 
-    async def fetch(self, scope: Scope, file_id: str) -> bytes:
-        """The content of a file that a person sent; refused when it is too big or gone."""
+    async def fetch(self, scope: Scope, file_id: str) -> BinaryIO:
+        """A file that a person sent, for the caller to close; refused when too big or gone."""
         if self.web is not None and scope.transport == self.web.name:
             return await self.web.fetch(file_id)
         if self.telegram is None:
@@ -89,6 +90,7 @@ async def open_lines(
     config: Config,
     db: Database,
     *,
+    spool: Spool,
     allows: Callable[[Envelope], bool],
     hooks: Hooks,
     times: Times | None,
@@ -107,12 +109,13 @@ async def open_lines(
                     config,
                     db,
                     token=web_token,
+                    spool=spool,
                     on_sent=hooks.on_sent,
                     takes_files=takes_files,
                 )
             )
         if "telegram" in config.transports:
             telegram = await stack.enter_async_context(
-                open_telegram(config, db, allows=allows, hooks=hooks, times=times)
+                open_telegram(config, db, allows=allows, spool=spool, hooks=hooks, times=times)
             )
         yield Lines(telegram, web)

@@ -12,7 +12,7 @@ from takopi.app.lock import is_held
 from takopi.cli.doctor_finding import Finding, Patient
 from takopi.config.loaded import Config
 from takopi.core.errors import BadToken, Conflict, TakopiError
-from takopi.kit.http import HttpClient, Reply, open_http
+from takopi.kit.http import Body, HttpClient, Reply, open_http
 from takopi.telegram.api import Api
 
 SKEW_S = 60.0
@@ -34,7 +34,7 @@ class _Dated(HttpClient):
         method: str,
         url: str,
         *,
-        body: bytes | None = None,
+        body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         reply = await self._http.request(method, url, body=body, headers=headers)

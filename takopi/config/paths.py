@@ -31,6 +31,11 @@ class Home:
         return self.folder / "state.db"
 
     @property
+    def spool(self) -> Path:
+        """Files that are on their way."""
+        return self.folder / "spool"
+
+    @property
     def sessions(self) -> Path:
         """The interviews that are open."""
         return self.folder / "sessions"

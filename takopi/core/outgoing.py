@@ -48,11 +48,32 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file to be sent, with the card as its caption."""
+class Spooled:
+    """A file that lies on the disk under a name of takopi's own until it has been sent."""
 
     name: str
-    data: bytes
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file to be sent, with the card as its caption.
+
+    What takopi has written itself is here; what it has read from the disk is on the disk.
+    """
+
+    name: str
+    data: bytes | Spooled
+
+    @property
+    def size_bytes(self) -> int:
+        """How big it is."""
+        return len(self.data) if isinstance(self.data, bytes) else self.data.size_bytes
+
+    @property
+    def spooled(self) -> str | None:
+        """The name that it has on the disk, if it is there."""
+        return self.data.name if isinstance(self.data, Spooled) else None
 
 
 @dataclass(frozen=True, slots=True)

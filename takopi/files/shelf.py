@@ -10,15 +10,17 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from takopi.core.errors import Refused
 from takopi.files.deny import is_denied
 from takopi.files.names import numbered, safe_name
+from takopi.kit.pieces import PIECE_BYTES
 
 MAX_IN_BYTES = 20 * 1024 * 1024
 MAX_OUT_BYTES = 50 * 1024 * 1024
@@ -43,15 +45,15 @@ class Shelf:
     private: tuple[Path, ...] = ()
 
     def save(
-        self, name: str, data: bytes, *, force: bool = False, keep: Collection[str] = ()
+        self, name: str, content: BinaryIO, *, force: bool = False, keep: Collection[str] = ()
     ) -> str:
-        """Keep a file and return its path from the root on.
+        """Keep the content of a file, all of it, and return its path from the root on.
 
         A name that is taken gets a number, unless the file there has this content already, or
         `force` lets it be replaced. The paths in `keep` are never replaced. The file is there
         whole, or not at all.
         """
-        check_size(name, len(data))
+        check_size(name, content.seek(0, os.SEEK_END))
         check_name(name, self.uploads_dir, deny=self.deny)
         folders = PurePosixPath(self.uploads_dir).parts
         wanted = safe_name(name)
@@ -61,10 +63,13 @@ class Shelf:
         with self._entered(folders, make=True) as folder:
             if replaces:
                 self._check_replaceable(folder, wanted)
-            return "/".join((*folders, _put(folder, wanted, data, force=replaces)))
+            return "/".join((*folders, _put(folder, wanted, content, force=replaces)))
 
-    def read(self, path: str) -> tuple[str, bytes]:
-        """The name and the content of a file below the root, through symlinks that stay inside."""
+    def read(self, path: str, write: Callable[[bytes], object]) -> str:
+        """Hand the content of a file below the root to `write`, in pieces; returns its name.
+
+        Symlinks are followed as long as they stay inside.
+        """
         *folders, name = parts = self._resolved(path)
         shown = "/".join(parts)
         with self._entered(folders, make=False) as folder:
@@ -73,18 +78,22 @@ class Shelf:
             except OSError as error:
                 raise _refusal(error, shown) from error
             try:
-                self._check_open(os.fstat(fd), shown)
-                data = _read_all(fd, MAX_OUT_BYTES + 1)
+                status = os.fstat(fd)
+                self._check_open(status, shown)
+                size = status.st_size
+                if size <= MAX_OUT_BYTES:
+                    # It may grow while it is read.
+                    size = _copy(fd, write, most=MAX_OUT_BYTES)
             finally:
                 os.close(fd)
-        if len(data) > MAX_OUT_BYTES:
+        if size > MAX_OUT_BYTES:
             raise Refused(
                 f"{shown} is over {MAX_OUT_BYTES // (1024 * 1024)} MB, which is the most",
                 way_out="let an agent make it smaller",
             )
-        if not data:
+        if not size:
             raise Refused(f"{shown} is empty", way_out="there is nothing to send")
-        return name, data
+        return name
 
     def _resolved(self, path: str) -> tuple[str, ...]:
         """The parts of the path that is meant, without any symlink, or why it cannot be had."""
@@ -182,16 +191,16 @@ def check_name(name: str, uploads_dir: str, *, deny: Collection[str]) -> None:
         raise Refused(f"{wanted} is on the list of `files.deny`", way_out="give it another name")
 
 
-def _put(folder: int, wanted: str, data: bytes, *, force: bool) -> str:
+def _put(folder: int, wanted: str, content: BinaryIO, *, force: bool) -> str:
     """Write the file under no name that anybody looks for, and give it its own once it is whole."""
     temporary = f".{secrets.token_hex(8)}.part"
     try:
-        _write_new(folder, temporary, data)
+        _write_new(folder, temporary, content)
         if force:
             name = wanted
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         else:
-            name = _link(folder, temporary, wanted, data=data)
+            name = _link(folder, temporary, wanted, content=content)
         os.fsync(folder)
     except OSError as error:
         raise _refusal(error, wanted) from error
@@ -201,50 +210,66 @@ def _put(folder: int, wanted: str, data: bytes, *, force: bool) -> str:
     return name
 
 
-def _link(folder: int, temporary: str, wanted: str, *, data: bytes) -> str:
+def _link(folder: int, temporary: str, wanted: str, *, content: BinaryIO) -> str:
     """Give the file a name that is free; where one of this content is there already, that is it."""
     for name in islice(numbered(wanted), MOST_NUMBERS):
         try:
             # A link, unlike a rename, never takes the place of anything.
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
-            if not _has(folder, name, data):
+            if not _has(folder, name, content):
                 continue
         return name
     raise Refused(f"there are too many files named {wanted}", way_out="give it another name")
 
 
-def _has(folder: int, name: str, data: bytes) -> bool:
+def _has(folder: int, name: str, content: BinaryIO) -> bool:
     try:
         fd = os.open(name, _READ, dir_fd=folder)
     except OSError:
         return False
     try:
         status = os.fstat(fd)
-        is_file = stat.S_ISREG(status.st_mode) and status.st_size == len(data)
-        return is_file and _read_all(fd, len(data) + 1) == data
+        size = content.seek(0, os.SEEK_END)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != size:
+            return False
+        content.seek(0)
+        while piece := content.read(PIECE_BYTES):
+            if _read_full(fd, len(piece)) != piece:
+                return False
+        return not os.read(fd, 1)
     finally:
         os.close(fd)
 
 
-def _write_new(folder: int, name: str, data: bytes) -> None:
+def _write_new(folder: int, name: str, content: BinaryIO) -> None:
     fd = os.open(name, _NEW, 0o644, dir_fd=folder)
     try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
+        content.seek(0)
+        while piece := content.read(PIECE_BYTES):
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(fd, rest) :]
         os.fsync(fd)
     finally:
         os.close(fd)
 
 
-def _read_all(fd: int, most: int) -> bytes:
-    pieces: list[bytes] = []
-    # One call reads a whole file, so there is one copy of it.
-    while most > 0 and (piece := os.read(fd, most)):
-        pieces.append(piece)
-        most -= len(piece)
-    return b"".join(pieces)
+def _copy(fd: int, write: Callable[[bytes], object], *, most: int) -> int:
+    """Hand all of a file to `write`, or the first that is too much; returns how much it was."""
+    size = 0
+    while size <= most and (piece := os.read(fd, PIECE_BYTES)):
+        size += len(piece)
+        write(piece)
+    return size
+
+
+def _read_full(fd: int, size: int) -> bytes:
+    """So many bytes, or all that there are."""
+    data = b""
+    while len(data) < size and (piece := os.read(fd, size - len(data))):
+        data += piece
+    return data
 
 
 def _refusal(error: OSError, shown: str) -> Refused:

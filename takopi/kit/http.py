@@ -7,7 +7,7 @@ may carry a token; so what leaves this module names the kind of failure and noth
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +26,9 @@ FAULTS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
 
 BareClient: TypeAlias = httpx2.AsyncClient
 
+Body: TypeAlias = bytes | AsyncIterable[bytes]
+"""What a request carries, whole or in pieces."""
+
 
 class UnfitReply(httpx2.StreamError):
     """A reply that is not read to its end: it is too long, or does not show how long it is."""
@@ -40,6 +43,15 @@ class Reply:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class OpenReply:
+    """An answer of which nothing but the head has been read."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: AsyncIterator[bytes]
+
+
 class HttpClient:
     """A pool of connections to any number of hosts."""
 
@@ -52,19 +64,37 @@ class HttpClient:
         method: str,
         url: str,
         *,
-        body: bytes | None = None,
+        body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send one request and read the whole reply; anything less is `Unreachable`."""
+        """Send one request and read the whole reply; anything less is `Unreachable`.
+
+        A body in pieces wants its `content-length` among the headers.
+        """
+        async with self.stream(method, url, body=body, headers=headers) as reply:
+            data = bytearray()
+            async for piece in reply.pieces:
+                data += piece
+                if len(data) > self._max_body_bytes:
+                    raise Unreachable("the reply is too long", maybe_applied=True)
+            return Reply(reply.status, reply.headers, bytes(data))
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[OpenReply, None]:
+        """Send one request and read the reply while the block lasts, however long it is."""
         try:
-            async with self._client.stream(method, url, content=body, headers=headers) as response:
-                data = bytearray()
-                async with aclosing(response.aiter_bytes()) as pieces:
-                    async for piece in pieces:
-                        data += piece
-                        if len(data) > self._max_body_bytes:
-                            raise Unreachable("the reply is too long", maybe_applied=True)
-                return Reply(response.status_code, response.headers, bytes(data))
+            async with (
+                self._client.stream(method, url, content=body, headers=headers) as response,
+                aclosing(response.aiter_bytes()) as pieces,
+            ):
+                yield OpenReply(response.status_code, response.headers, pieces)
         except FAULTS as error:
             raise Unreachable(
                 f"no usable reply ({type(error).__name__})",

@@ -15,6 +15,7 @@ from takopi.core.ids import EngineId, ResumeToken, RunId, Scope
 from takopi.core.outgoing import Card, Outgoing, Text
 from takopi.core.ports import Transport
 from takopi.engines.registry import Engines
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
 from takopi.mcp.servers import McpServers
 from takopi.present.footer import footer
@@ -28,7 +29,8 @@ from takopi.store.outbox import SendKind
 @dataclass(frozen=True, slots=True)
 class Workshop:
     """The parts that runs share. `config` gives the config as it is now; `start_cwd` is where a
-    run works that has no project; `private` is what no chat gets to see of this machine."""
+    run works that has no project; `private` is what no chat gets to see of this machine. Files on
+    their way lie in the `spool`."""
 
     db: Database
     engines: Engines
@@ -36,6 +38,7 @@ class Workshop:
     transports: Mapping[str, Transport]
     config: Callable[[], Config]
     start_cwd: Path
+    spool: Spool
     mcp: McpServers | None = None
     private: tuple[Path, ...] = ()
 
@@ -77,4 +80,5 @@ def put(
         now_ms=now_ms(),
         run_id=run_id,
         dedupe_key=key,
+        spooled=None if message.attachment is None else message.attachment.spooled,
     )

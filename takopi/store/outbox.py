@@ -39,6 +39,7 @@ class Send:
     maybe_sent: bool
     not_before_ms: int
     created_ms: int
+    spooled: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,12 @@ def add(
     now_ms: int,
     run_id: RunId | None = None,
     dedupe_key: str | None = None,
+    spooled: str | None = None,
 ) -> SendId:
-    """Put something at the end of the chat's queue; a `dedupe_key` that is known adds nothing."""
+    """Put something at the end of the chat's queue; a `dedupe_key` that is known adds nothing.
+
+    `spooled` is the file on the disk that it needs until it has been sent.
+    """
     if dedupe_key is not None:
         row = conn.execute("SELECT id FROM outbox WHERE dedupe_key = ?", (dedupe_key,)).fetchone()
         if row is not None:
@@ -68,7 +73,8 @@ def add(
     parked = head is not None and head["state"] == "parked"
     row = conn.execute(
         "INSERT INTO outbox (transport, chat_id, topic_id, kind, payload, run_id, dedupe_key,"
-        " state, parked_ms, created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        " state, parked_ms, created_ms, spooled)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             scope.transport,
             scope.chat_id,
@@ -80,6 +86,7 @@ def add(
             "parked" if parked else "waiting",
             now_ms if parked else None,
             now_ms,
+            spooled,
         ),
     ).fetchone()
     return SendId(row["id"])
@@ -120,7 +127,7 @@ def confirm(conn: sqlite3.Connection, send_id: SendId, *, message_id: int, now_m
         ref = MessageRef(row["transport"], row["chat_id"], message_id)
         threads.map_message(conn, ref, run_id=RunId(row["run_id"]))
     elif len(row["payload"]) > KEPT_BYTES:
-        # Only what belongs to a run is ever asked for again, and a file may have 50 MB.
+        # Only what belongs to a run is ever asked for again.
         conn.execute("UPDATE outbox SET payload = x'' WHERE id = ?", (send_id,))
     if row["dedupe_key"] is not None:
         drafts.card_arrived(conn, row["dedupe_key"], message_id)
@@ -310,4 +317,5 @@ def _send(row: sqlite3.Row) -> Send:
         maybe_sent=bool(row["maybe_sent"]),
         not_before_ms=row["not_before_ms"],
         created_ms=row["created_ms"],
+        spooled=row["spooled"],
     )

@@ -238,4 +238,15 @@ _VERSION_1: Step = (
     """,
 )
 
-STEPS: tuple[Step, ...] = (_VERSION_1,)
+# Files that are on their way lie beside the database: a row names one, and says how big it is.
+_VERSION_2: Step = (
+    "ALTER TABLE outbox ADD COLUMN spooled TEXT",
+    "ALTER TABLE web_messages ADD COLUMN spooled TEXT",
+    "ALTER TABLE web_messages ADD COLUMN spooled_bytes INTEGER",
+    "ALTER TABLE web_uploads ADD COLUMN spooled TEXT",
+    "ALTER TABLE web_uploads ADD COLUMN spooled_bytes INTEGER",
+    "CREATE INDEX web_messages_spooled ON web_messages (spooled) WHERE spooled IS NOT NULL",
+    "CREATE INDEX web_uploads_spooled ON web_uploads (spooled) WHERE spooled IS NOT NULL",
+)
+
+STEPS: tuple[Step, ...] = (_VERSION_1, _VERSION_2)

@@ -7,15 +7,21 @@ result or with one of the errors that `faults.py` tells apart.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
+import trio
 
 from takopi.core.errors import Refused, Unreachable
 from takopi.core.outgoing import Attachment, Button, Card, Text
-from takopi.kit.http import HttpClient, Reply
-from takopi.kit.mask import mask
+from takopi.files.spool import Spool, lost
+from takopi.kit.http import Body, HttpClient, Reply
+from takopi.kit.mask import Mask, mask
+from takopi.kit.pieces import pieces_of, pour
 from takopi.telegram.faults import bot_api_fault, foreign_fault
 from takopi.telegram.render import caption, cut, entities, keyboard, sound
 
@@ -78,10 +84,13 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 class Api:
-    """The methods of one bot, over one HTTP client."""
+    """The methods of one bot, over one HTTP client. Without a `spool` it sends no file of it."""
 
-    def __init__(self, http: HttpClient, *, url: str, token: str) -> None:
+    def __init__(
+        self, http: HttpClient, *, url: str, token: str, spool: Spool | None = None
+    ) -> None:
         self._http = http
+        self._spool = spool
         self._token = token
         self._methods_url = f"{url}/bot{token}/"
         self._files_url = f"{url}/file/bot{token}/"
@@ -149,9 +158,17 @@ class Api:
             reply_parameters=_reply(reply_to),
             reply_markup=keyboard(buttons),
         )
-        body, content_type = _multipart(fields, "document", attachment)
-        sent = await self._post("sendDocument", _Sent, body=body, content_type=content_type)
-        return sent.message_id
+        head, tail, content_type = _multipart(fields, "document", attachment.name)
+        post = partial(self._post, "sendDocument", _Sent, content_type=content_type)
+        if isinstance(attachment.data, bytes):
+            return (await post(body=head + attachment.data + tail)).message_id
+        if self._spool is None:
+            raise lost(attachment.name)
+        opening = partial(self._spool.open, attachment.data, shown=attachment.name)
+        with await trio.to_thread.run_sync(opening) as file:
+            whole = _Whole(head, attachment.name, file, attachment.data.size_bytes, tail)
+            async with aclosing(whole.pieces(Mask((self._token,)))) as body:
+                return (await post(body=body, length=whole.size_bytes)).message_id
 
     async def edit_message_text(self, chat_id: int, message_id: int, *, card: Card) -> None:
         """Let a message of the bot read as the card does; without buttons, it loses its own."""
@@ -210,8 +227,13 @@ class Api:
         member = await self._call("getChatMember", _Member, chat_id=chat_id, user_id=user_id)
         return member.status
 
-    async def download(self, file_id: str, *, max_bytes: int) -> bytes:
-        """The content of a file; refused when it is over `max_bytes` or no longer there."""
+    async def download(
+        self, file_id: str, write: Callable[[bytes], object], *, max_bytes: int
+    ) -> None:
+        """Hand the content of a file to `write`, which blocks, in pieces.
+
+        Refused when it is over `max_bytes` or no longer there.
+        """
         found = await self._call("getFile", _File, file_id=file_id)
         too_big = Refused(
             f"the file is over {max_bytes // (1024 * 1024)} MB", way_out="send a smaller one"
@@ -220,26 +242,65 @@ class Api:
             raise too_big
         if found.file_path is None:
             raise Refused("Telegram no longer has this file", way_out="send it again")
-        reply = await self._http.request("GET", self._files_url + found.file_path)
-        if reply.status == 404:
-            raise Refused("Telegram no longer has this file", way_out="send it again")
-        if reply.status != 200:
-            raise foreign_fault(reply.status, retry_after=reply.headers.get("retry-after"))
-        if len(reply.body) > max_bytes:
-            raise too_big
-        return reply.body
+        async with self._http.stream("GET", self._files_url + found.file_path) as reply:
+            if reply.status == 404:
+                raise Refused("Telegram no longer has this file", way_out="send it again")
+            if reply.status != 200:
+                raise foreign_fault(reply.status, retry_after=reply.headers.get("retry-after"))
+            await pour(reply.pieces, write, max_bytes=max_bytes, too_big=too_big)
 
     async def _call(self, method: str, returns: type[T], **fields: Any) -> T:
         body = msgspec.json.encode(_present(**fields))
         return await self._post(method, returns, body=body, content_type="application/json")
 
-    async def _post(self, method: str, returns: type[T], *, body: bytes, content_type: str) -> T:
-        # Whatever an agent or a terminal has shown: as many characters, so that marks still fit.
-        body = mask(body, (self._token,))
-        reply = await self._http.request(
-            "POST", self._methods_url + method, body=body, headers={"content-type": content_type}
-        )
-        return _result(reply, returns)
+    async def _post(
+        self,
+        method: str,
+        returns: type[T],
+        *,
+        body: Body,
+        content_type: str,
+        length: int | None = None,
+    ) -> T:
+        """Ask; a body that comes in pieces is masked already, and its length is known."""
+        if isinstance(body, bytes):
+            # Whatever an agent or a terminal has shown: as many characters, so that marks still
+            # fit.
+            body = mask(body, (self._token,))
+        headers = {"content-type": content_type}
+        if length is not None:
+            headers["content-length"] = str(length)
+        url = self._methods_url + method
+        return _result(await self._http.request("POST", url, body=body, headers=headers), returns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A body with a file in it that is read while it is sent."""
+
+    head: bytes
+    name: str
+    file: BinaryIO
+    file_bytes: int
+    tail: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.head) + self.file_bytes + len(self.tail)
+
+    async def pieces(self, mask: Mask) -> AsyncGenerator[bytes, None]:
+        """All of it, as it may be seen; refused when the file is not as it was."""
+        yield mask.feed(self.head)
+        missing = self.file_bytes
+        try:
+            async for piece in pieces_of(self.file):
+                missing -= len(piece)
+                yield mask.feed(piece)
+        except OSError:
+            raise lost(self.name) from None
+        if missing:
+            raise lost(self.name)
+        yield mask.feed(self.tail) + mask.end()
 
 
 def _result(reply: Reply, returns: type[T]) -> T:
@@ -272,8 +333,9 @@ def _reply(message_id: int | None) -> dict[str, Any] | None:
 
 
 def _multipart(
-    fields: Mapping[str, Any], file_field: str, attachment: Attachment
-) -> tuple[bytes, str]:
+    fields: Mapping[str, Any], file_field: str, file_name: str
+) -> tuple[bytes, bytes, str]:
+    """What stands before the content of the file, what behind it, and the kind of the whole."""
     boundary = secrets.token_hex(16)
     parts: list[bytes] = []
     for name, value in fields.items():
@@ -281,10 +343,11 @@ def _multipart(
         head = f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n'
         parts += [head.encode(), text, b"\r\n"]
     # As browsers do: the only characters that could end the name early.
-    file_name = sound(attachment.name).replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    file_name = sound(file_name).replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     head = (
         f'--{boundary}\r\ncontent-disposition: form-data; name="{file_field}";'
         f' filename="{file_name}"\r\ncontent-type: application/octet-stream\r\n\r\n'
     )
-    parts += [head.encode(), attachment.data, f"\r\n--{boundary}--\r\n".encode()]
-    return b"".join(parts), f"multipart/form-data; boundary={boundary}"
+    tail = f"\r\n--{boundary}--\r\n"
+    kind = f"multipart/form-data; boundary={boundary}"
+    return b"".join((*parts, head.encode())), tail.encode(), kind

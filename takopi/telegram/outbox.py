@@ -20,6 +20,7 @@ from takopi.core.errors import TakopiError, TryLater, Unreachable
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
 from takopi.kit.latest import Latest
 from takopi.kit.supervise import Backoff, keep_alive
@@ -43,10 +44,10 @@ log = structlog.get_logger("takopi.telegram")
 class Outbox:
     """All chats of one bot. `serve` runs the senders; before it, things only gather."""
 
-    def __init__(self, api: Api, db: Database, *, hooks: Hooks, times: Times) -> None:
+    def __init__(self, api: Api, db: Database, *, spool: Spool, hooks: Hooks, times: Times) -> None:
         self._api = api
         self._db = db
-        self._sender = Sender(api, db, hooks=hooks, times=times, on_moved=self._follow)
+        self._sender = Sender(api, db, spool=spool, hooks=hooks, times=times, on_moved=self._follow)
         self._times = times
         self._overall = Window()
         self._chats: dict[int, ChatQueue] = {}

@@ -21,6 +21,7 @@ import trio
 from takopi.core.errors import (
     ChatGone,
     ChatMoved,
+    Refused,
     Rejected,
     StoreFailed,
     TakopiError,
@@ -29,8 +30,10 @@ from takopi.core.errors import (
 )
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.outgoing import Card, Outgoing
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
 from takopi.kit.supervise import Backoff
+from takopi.present.cards import refusal
 from takopi.store import outbox as rows
 from takopi.store import upkeep
 from takopi.store.database import Database
@@ -60,12 +63,14 @@ class Sender:
         api: Api,
         db: Database,
         *,
+        spool: Spool,
         hooks: Hooks,
         times: Times,
         on_moved: Callable[[ChatQueue, Scope], None],
     ) -> None:
         self._api = api
         self._db = db
+        self._spool = spool
         self._hooks = hooks
         self._times = times
         self._on_moved = on_moved
@@ -105,9 +110,17 @@ class Sender:
             return
         try:
             message = _read(row.payload)
-            message_id = await self._deliver(
-                queue, row.scope, message=message, maybe_sent=row.maybe_sent
-            )
+            try:
+                message_id = await self._deliver(
+                    queue, row.scope, message=message, maybe_sent=row.maybe_sent
+                )
+            except Refused as error:
+                # Its file is lost: whoever waits for it hears that in its place.
+                log.error("file.lost", chat=queue.chat.chat_id, send=row.id)
+                message = replace(message, card=refusal(error), attachment=None)
+                message_id = await self._deliver(
+                    queue, row.scope, message=message, maybe_sent=False
+                )
         except TakopiError as error:
             await self._settle_stored(queue, row, error=error)
             await self._react(queue, error)
@@ -115,6 +128,7 @@ class Sender:
         await self._store(
             partial(rows.confirm, send_id=row.id, message_id=message_id, now_ms=now_ms())
         )
+        await self._drop_file(row)
         if row.key is not None:
             self._hooks.on_sent(
                 row.key, MessageRef(queue.chat.transport, queue.chat.chat_id, message_id)
@@ -127,6 +141,7 @@ class Sender:
         if isinstance(error, Rejected):
             where.error("send.failed")
             await self._store(partial(rows.fail, send_id=row.id, error=error.what, now_ms=now_ms()))
+            await self._drop_file(row)
             return
         if isinstance(error, ChatGone):
             pause_s = 0.0
@@ -251,7 +266,7 @@ class Sender:
         queue.spend(trio.current_time())
         if scope in self._gone_topics:
             scope = scope.chat
-        size = 0 if message.attachment is None else len(message.attachment.data)
+        size = 0 if message.attachment is None else message.attachment.size_bytes
         request = partial(
             deliver,
             self._api,
@@ -268,6 +283,10 @@ class Sender:
             ref = MessageRef(scope.transport, scope.chat_id, message_id)
             self._remember(ref, message.card)
         return message_id
+
+    async def _drop_file(self, row: rows.Send) -> None:
+        if row.spooled is not None:
+            await self._spool.sweep()
 
     async def _store(self, change: Callable[[sqlite3.Connection], T]) -> T:
         backoff = Backoff()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import BinaryIO
 
 import trio
 
@@ -12,6 +14,7 @@ from takopi.core.errors import Refused, Rejected
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Arrival, Incoming, Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.files.spool import Spool, append
 from takopi.kit.http import open_http
 from takopi.routing.authorize import Envelope
 from takopi.store.database import Database
@@ -48,11 +51,13 @@ class TelegramTransport:
         outbox: Outbox,
         poller: Poller,
         incoming: trio.MemoryReceiveChannel[Arrival],
+        spool: Spool,
     ) -> None:
         self.outbox = outbox
         self.incoming = incoming
         self._api = api
         self._poller = poller
+        self._spool = spool
 
     @property
     def bot_name(self) -> str | None:
@@ -124,9 +129,16 @@ class TelegramTransport:
         status = await self._api.get_chat_member(chat_id, user_id)
         return status in {"creator", "administrator"}
 
-    async def download(self, file_id: str, *, max_bytes: int = MAX_DOWNLOAD_BYTES) -> bytes:
-        """The content of a file that a person sent; refused when it is too big or gone."""
-        return await self._api.download(file_id, max_bytes=max_bytes)
+    async def download(self, file_id: str, *, max_bytes: int = MAX_DOWNLOAD_BYTES) -> BinaryIO:
+        """A file that a person sent, for the caller to close; refused when too big or gone."""
+        file = await trio.to_thread.run_sync(self._spool.scratch)
+        try:
+            await self._api.download(file_id, partial(append, file), max_bytes=max_bytes)
+            file.seek(0)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
 
 @asynccontextmanager
@@ -135,6 +147,7 @@ async def open_telegram(
     db: Database,
     *,
     allows: Callable[[Envelope], bool],
+    spool: Spool,
     hooks: Hooks | None = None,
     times: Times | None = None,
 ) -> AsyncGenerator[TelegramTransport, None]:
@@ -146,8 +159,8 @@ async def open_telegram(
     send, receive = trio.open_memory_channel[Arrival](_WAITING_ARRIVALS)
     # Long polling has its own client: in a shared pool, senders starve behind it.
     async with open_http(max_connections=2) as polling, open_http(max_connections=100) as sending:
-        api = Api(sending, url=config.api_url, token=config.bot_token)
-        outbox = Outbox(api, db, hooks=hooks, times=times)
+        api = Api(sending, url=config.api_url, token=config.bot_token, spool=spool)
+        outbox = Outbox(api, db, spool=spool, hooks=hooks, times=times)
         poller = Poller(
             Api(polling, url=config.api_url, token=config.bot_token),
             db,
@@ -159,7 +172,9 @@ async def open_telegram(
         )
         with send, receive:
             try:
-                yield TelegramTransport(api=api, outbox=outbox, poller=poller, incoming=receive)
+                yield TelegramTransport(
+                    api=api, outbox=outbox, poller=poller, incoming=receive, spool=spool
+                )
             finally:
                 with trio.move_on_after(times.stop_s + 1, shield=True):
                     await outbox.close()

@@ -14,6 +14,8 @@ import msgspec
 
 from takopi.core.outgoing import Attachment, Button, Card, Outgoing, Text
 from takopi.store import outbox
+from takopi.web.attached import attachment as attachment_of
+from takopi.web.attached import columns
 from takopi.web.chat import SCOPE
 from takopi.web.uploads import Upload
 
@@ -24,6 +26,12 @@ Author = Literal["person", "takopi"]
 
 _EMPTY = Card(Text(""))
 _ANY_TIME_MS = 2**53
+
+# All but the content of a file, which is asked for by itself.
+_SHOWN = (
+    "SELECT id, change, author, card, reply_to, file_name, uploads, silent, edited, deleted,"
+    " sent_ms FROM web_messages"
+)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,19 +84,20 @@ def add(
     """A new message at the end; returns its number. A `key` is the sender's own name for it."""
     row = conn.execute(
         "INSERT INTO web_messages"
-        " (change, author, card, reply_to, file_name, file, silent, client_key, uploads, sent_ms)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        " (change, author, card, reply_to, file_name, silent, client_key, uploads, sent_ms,"
+        " file, spooled, spooled_bytes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             next_change(conn),
             author,
             msgspec.msgpack.encode(card),
             reply_to,
             None if attachment is None else attachment.name,
-            None if attachment is None else attachment.data,
             silent,
             key,
             msgspec.msgpack.encode(uploads) if uploads else None,
             now_ms,
+            *((None, None, None) if attachment is None else columns(attachment)),
         ),
     ).fetchone()
     return row["id"]
@@ -154,9 +163,8 @@ def remove(conn: sqlite3.Connection, message_id: int) -> bool:
     if there is None:
         return False
     conn.execute(
-        "UPDATE web_messages SET card = ?, file_name = NULL, file = NULL, uploads = NULL,"
-        " deleted = 1, change = ?"
-        " WHERE id = ?",
+        "UPDATE web_messages SET card = ?, file_name = NULL, file = NULL, spooled = NULL,"
+        " spooled_bytes = NULL, uploads = NULL, deleted = 1, change = ? WHERE id = ?",
         (msgspec.msgpack.encode(_EMPTY), next_change(conn), message_id),
     )
     return True
@@ -164,9 +172,7 @@ def remove(conn: sqlite3.Connection, message_id: int) -> bool:
 
 def find(conn: sqlite3.Connection, message_id: int) -> Entry | None:
     """The message; None if there is none or it was deleted."""
-    row = conn.execute(
-        "SELECT * FROM web_messages WHERE id = ? AND NOT deleted", (message_id,)
-    ).fetchone()
+    row = conn.execute(f"{_SHOWN} WHERE id = ? AND NOT deleted", (message_id,)).fetchone()
     return None if row is None else _entry(row)
 
 
@@ -179,15 +185,18 @@ def find_key(conn: sqlite3.Connection, key: str) -> int | None:
 def file_of(conn: sqlite3.Connection, message_id: int) -> Attachment | None:
     """The file that came with a message."""
     row = conn.execute(
-        "SELECT file_name, file FROM web_messages WHERE id = ? AND file IS NOT NULL", (message_id,)
+        "SELECT file_name AS name, file AS data, spooled, spooled_bytes FROM web_messages"
+        " WHERE id = ? AND file IS NOT NULL",
+        (message_id,),
     ).fetchone()
-    return None if row is None else Attachment(row["file_name"], row["file"])
+    return None if row is None else attachment_of(row)
 
 
 def since(conn: sqlite3.Connection, change: int, *, limit: int) -> tuple[Entry, ...]:
     """What changed after `change`, in the order it did."""
     rows = conn.execute(
-        "SELECT * FROM web_messages WHERE change > ? ORDER BY change LIMIT ?", (change, limit)
+        f"{_SHOWN} WHERE change > ? ORDER BY change LIMIT ?",
+        (change, limit),
     )
     return tuple(_entry(row) for row in rows)
 
@@ -195,8 +204,7 @@ def since(conn: sqlite3.Connection, change: int, *, limit: int) -> tuple[Entry, 
 def before(conn: sqlite3.Connection, message_id: int | None, *, limit: int) -> tuple[Entry, ...]:
     """The last messages before one, or the last of all; the oldest first."""
     rows = conn.execute(
-        "SELECT * FROM web_messages WHERE NOT deleted AND id < ifnull(?, id + 1)"
-        " ORDER BY id DESC LIMIT ?",
+        f"{_SHOWN} WHERE NOT deleted AND id < ifnull(?, id + 1) ORDER BY id DESC LIMIT ?",
         (message_id, limit),
     ).fetchall()
     return tuple(_entry(row) for row in reversed(rows))

@@ -7,24 +7,28 @@ import re
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
+import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve  # pyright: ignore[reportUnknownVariableType] its WSGI half is untyped
 from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from takopi.core.errors import Refused, StoreFailed, TakopiError
 from takopi.core.messages import Arrival
 from takopi.core.outgoing import Attachment
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
+from takopi.kit.pieces import pour
 from takopi.store.database import Database
 from takopi.web import inbound, messages, uploads
 from takopi.web.feed import Feed
@@ -37,6 +41,7 @@ MAX_FILES = 10
 MAX_NAME = 300
 NO_FILES = "Files are off here: set files.enabled = true in takopi.toml."
 PAGE_SIZE = 100
+BYTES = "application/octet-stream"
 STOP_S = 1.0
 QUEUED_PIECES = 1000
 
@@ -73,6 +78,7 @@ class Site:
 
     db: Database
     feed: Feed
+    spool: Spool
     token: str
     port: int
     deliver: Callable[[Arrival], None]
@@ -177,7 +183,8 @@ class _Routes:
 
     async def file(self, request: Request) -> Response:
         number = _number(request.path_params["message"], "message") or 0
-        return _download(await self.site.db.read(lambda conn: messages.file_of(conn, number)))
+        file = await self.site.db.read(lambda conn: messages.file_of(conn, number))
+        return await self._download(file)
 
     async def upload(self, request: Request) -> Response:
         if not self.site.takes_files():
@@ -186,19 +193,40 @@ class _Routes:
         key = request.query_params.get("key", "")
         if not 1 <= len(name) <= MAX_NAME or not 8 <= len(key) <= 64:
             raise _Bad(400, f"A file needs a `name` of 1 to {MAX_NAME} characters, and a `key`.")
-        if _kind(request) != "application/octet-stream":
-            raise _Bad(415, "Send the bytes of the file, as application/octet-stream.")
-        data = await _body(request, MAX_UPLOAD_BYTES, "20 MB")
-        # A name that is no text cannot be kept; half a character is none.
-        file = Attachment(name.encode(errors="replace").decode(), data)
-        number = await self.site.db.write(
-            lambda conn: uploads.add(conn, file, key=key, now_ms=now_ms())
-        )
+        if _kind(request) != BYTES:
+            raise _Bad(415, f"Send the bytes of the file, as {BYTES}.")
+        too_long = _check_length(request, MAX_UPLOAD_BYTES, "20 MB")
+        async with self.site.spool.new() as new:
+            async with aclosing(request.stream()) as pieces:
+                await pour(pieces, new.write, max_bytes=MAX_UPLOAD_BYTES, too_big=too_long)
+            spooled = await trio.to_thread.run_sync(new.finish)
+            # A name that is no text cannot be kept; half a character is none.
+            file = Attachment(name.encode(errors="replace").decode(), spooled)
+            number = await self.site.db.write(
+                lambda conn: uploads.add(conn, file, key=key, now_ms=now_ms())
+            )
         return _json({"id": number})
 
     async def uploaded(self, request: Request) -> Response:
         number = _number(request.path_params["upload"], "upload") or 0
-        return _download(await self.site.db.read(lambda conn: uploads.find(conn, number)))
+        file = await self.site.db.read(lambda conn: uploads.find(conn, number))
+        return await self._download(file)
+
+    async def _download(self, file: Attachment | None) -> Response:
+        gone = _Bad(404, "This file is gone.")
+        if file is None:
+            raise gone
+        headers = {
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+        }
+        if isinstance(file.data, bytes):
+            return Response(file.data, media_type=BYTES, headers=headers)
+        try:
+            opening = partial(self.site.spool.open, file.data, shown=file.name)
+            (await trio.to_thread.run_sync(opening)).close()
+        except Refused:
+            raise gone from None
+        return FileResponse(self.site.spool.path(file.data), media_type=BYTES, headers=headers)
 
     def _hand_over(self, arrival: Arrival | None) -> None:
         # Nothing is awaited between the commit and this, so a browser that leaves changes nothing.
@@ -277,24 +305,21 @@ def _number(text: str | None, name: str) -> int | None:
     return int(text)
 
 
-def _download(file: Attachment | None) -> Response:
-    if file is None:
-        raise _Bad(404, "This file is gone.")
-    named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
-    return Response(
-        file.data, media_type="application/octet-stream", headers={"content-disposition": named}
-    )
-
-
 def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip()
 
 
-async def _body(request: Request, max_bytes: int, most: str) -> bytes:
+def _check_length(request: Request, max_bytes: int, most: str) -> _Bad:
+    """Refuse a body that is too long by its own account; returns the refusal for one that lies."""
     too_long = _Bad(413, f"This is too long: {most} is the most.")
     length = request.headers.get("content-length", "")
     if len(length) > 15 or (length.isdecimal() and int(length) > max_bytes):
         raise too_long
+    return too_long
+
+
+async def _body(request: Request, max_bytes: int, most: str) -> bytes:
+    too_long = _check_length(request, max_bytes, most)
     body = bytearray()
     async with aclosing(request.stream()) as pieces:
         async for piece in pieces:

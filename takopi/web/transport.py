@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import socket
@@ -9,7 +10,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 import trio
@@ -19,6 +20,7 @@ from takopi.core.errors import Refused, Unfit
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Arrival, Incoming, Press
 from takopi.core.outgoing import Card, Outgoing
+from takopi.files.spool import Spool
 from takopi.kit.clock import now_ms
 from takopi.store import inbox
 from takopi.store.database import Database
@@ -60,6 +62,7 @@ class WebTransport:
         *,
         listener: socket.socket,
         token: str,
+        spool: Spool,
         on_sent: Callable[[str, MessageRef], None] = lambda _key, _ref: None,
         takes_files: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -70,6 +73,7 @@ class WebTransport:
         self._db = db
         self._listener = listener
         self._token = token
+        self._spool = spool
         self._deliver = send
         self._feed = Feed()
         self.outbox = Outbox(db, on_change=self._feed.note_change, on_sent=on_sent)
@@ -82,6 +86,7 @@ class WebTransport:
         site = Site(
             db=self._db,
             feed=self._feed,
+            spool=self._spool,
             token=self._token,
             port=self._listener.getsockname()[1],
             deliver=self._deliver.send_nowait,
@@ -95,12 +100,19 @@ class WebTransport:
         """What an update of the inbox says."""
         return inbound.read(received)
 
-    async def fetch(self, file_id: str) -> bytes:
-        """The content of a file that a person handed to the page."""
+    async def fetch(self, file_id: str) -> BinaryIO:
+        """A file that a person handed to the page, for the caller to close."""
         file = await self._db.read(lambda conn: uploads.find(conn, int(file_id)))
+        gone = Refused("the page no longer has this file", way_out="send it again")
         if file is None:
-            raise Refused("the page no longer has this file", way_out="send it again")
-        return file.data
+            raise gone
+        if isinstance(file.data, bytes):
+            return io.BytesIO(file.data)
+        try:
+            opening = partial(self._spool.open, file.data, shown=file.name)
+            return await trio.to_thread.run_sync(opening)
+        except Refused:
+            raise gone from None
 
     async def send(self, scope: Scope, message: Outgoing) -> MessageRef:
         """Show a message once, behind everything that was said before."""
@@ -161,6 +173,7 @@ async def open_web(
     db: Database,
     *,
     token: str,
+    spool: Spool,
     on_sent: Callable[[str, MessageRef], None] = lambda _key, _ref: None,
     takes_files: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[WebTransport, None]:
@@ -172,7 +185,12 @@ async def open_web(
     """
     with _bound(config.web.port) as listener:
         transport = WebTransport(
-            db, listener=listener, token=token, on_sent=on_sent, takes_files=takes_files
+            db,
+            listener=listener,
+            token=token,
+            spool=spool,
+            on_sent=on_sent,
+            takes_files=takes_files,
         )
         with transport.incoming:
             yield transport

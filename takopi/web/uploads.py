@@ -10,6 +10,7 @@ import msgspec
 from takopi.core.errors import Refused
 from takopi.core.messages import Document
 from takopi.core.outgoing import Attachment
+from takopi.web.attached import attachment, columns
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -30,9 +31,9 @@ def add(conn: sqlite3.Connection, file: Attachment, *, key: str, now_ms: int) ->
     row = conn.execute("SELECT id FROM web_uploads WHERE client_key = ?", (key,)).fetchone()
     if row is None:
         row = conn.execute(
-            "INSERT INTO web_uploads (name, data, client_key, sent_ms) VALUES (?, ?, ?, ?)"
-            " RETURNING id",
-            (file.name, file.data, key, now_ms),
+            "INSERT INTO web_uploads (name, client_key, sent_ms, data, spooled, spooled_bytes)"
+            " VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            (file.name, key, now_ms, *columns(file)),
         ).fetchone()
     return row["id"]
 
@@ -42,7 +43,9 @@ def named(conn: sqlite3.Connection, numbers: Iterable[int]) -> tuple[Upload, ...
     found: list[Upload] = []
     for number in dict.fromkeys(numbers):
         row = conn.execute(
-            "SELECT id, name, length(data) AS size FROM web_uploads WHERE id = ?", (number,)
+            "SELECT id, name, ifnull(spooled_bytes, length(data)) AS size FROM web_uploads"
+            " WHERE id = ?",
+            (number,),
         ).fetchone()
         if row is None:
             raise Refused("A file of this message is gone.", way_out="add it again")
@@ -52,5 +55,7 @@ def named(conn: sqlite3.Connection, numbers: Iterable[int]) -> tuple[Upload, ...
 
 def find(conn: sqlite3.Connection, number: int) -> Attachment | None:
     """The file, None if it is gone."""
-    row = conn.execute("SELECT name, data FROM web_uploads WHERE id = ?", (number,)).fetchone()
-    return None if row is None else Attachment(row["name"], row["data"])
+    row = conn.execute(
+        "SELECT name, data, spooled, spooled_bytes FROM web_uploads WHERE id = ?", (number,)
+    ).fetchone()
+    return None if row is None else attachment(row)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import trio
@@ -27,6 +29,7 @@ from takopi.core.outgoing import Card, Outgoing
 from takopi.drafts.service import Drafts
 from takopi.engines.catalog import load_catalog
 from takopi.engines.registry import open_engines
+from takopi.files.spool import Spool
 from takopi.interview.service import Interviews
 from takopi.interview.store import Files
 from takopi.kit.proc import open_keeper
@@ -341,9 +344,9 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
     # Nothing but the demo engine, which is part of takopi, is installed.
     environ = {"PATH": str(cwd), "HOME": str(folder)}
 
-    async def fetch(_scope: Scope, file_id: str) -> bytes:
+    async def fetch(_scope: Scope, file_id: str) -> BinaryIO:
         await trio.lowlevel.checkpoint()
-        return file_id.encode()
+        return io.BytesIO(file_id.encode())
 
     def reread(received: Received) -> Incoming | None:
         return incoming.get(received.id)
@@ -362,6 +365,7 @@ async def open_rig(folder: Path, config: Config | None = None) -> AsyncGenerator
             transports={transport.name: transport},
             config=lambda: settings["now"],
             start_cwd=cwd,
+            spool=Spool(folder / "spool", db),
         )
         async with open_parts(shop, None, environ=environ) as parts, trio.open_nursery() as runs:
             asks = Asks(shop)

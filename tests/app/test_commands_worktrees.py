@@ -151,7 +151,9 @@ async def test_long_diff_is_a_file(rig: Rig, project: Project) -> None:
     assert said.message.attachment is not None
     assert said.message.attachment.name.startswith("z80-feature-a-name")
     assert said.message.attachment.name.endswith(".diff")
-    assert b"+line 999\n" in said.message.attachment.data
+    data = said.message.attachment.data
+    assert isinstance(data, bytes)
+    assert b"+line 999\n" in data
     assert said.text == f"z80 @ {LONG}"
 
 

@@ -32,6 +32,8 @@ def read_parameters(method: str, request: HttpRequest) -> dict[str, Any]:
     if kind == "application/x-www-form-urlencoded":
         values |= _read_pairs(_decode(request.body))
     elif kind == "multipart/form-data":
+        if "content-length" not in request.headers:
+            raise bad_request("a file whose length is not told is not taken")
         values |= _read_multipart(content_type, request.body)
     else:
         raise bad_request(f"content type {kind or 'missing'} is not read")

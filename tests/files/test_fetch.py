@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import pytest
 import trio
@@ -23,17 +25,17 @@ class Server:
         self.failures: Iterator[TakopiError] = iter(failures)
         self.asked = 0
 
-    async def fetch(self, _scope: Scope, file_id: str) -> bytes:
+    async def fetch(self, _scope: Scope, file_id: str) -> BinaryIO:
         await trio.lowlevel.checkpoint()
         self.asked += 1
         if (failure := next(self.failures, None)) is not None:
             raise failure
-        return file_id.encode()
+        return io.BytesIO(file_id.encode())
 
 
 async def test_server_that_stumbles_is_asked_again(autojump_clock: trio.testing.MockClock) -> None:
     server = Server(DOWN, TryLater("slow down", retry_after_s=30), DOWN)
-    assert await fetch_patiently(server.fetch, CHAT, DOCUMENT) == b"f1"
+    assert (await fetch_patiently(server.fetch, CHAT, DOCUMENT)).read() == b"f1"
     assert (server.asked, trio.current_time() > 30) == (4, True)
 
 
@@ -53,7 +55,7 @@ async def test_refusal_is_not_asked_for_again(autojump_clock: trio.testing.MockC
 
 
 async def test_silent_server_is_given_up_in_time(autojump_clock: trio.testing.MockClock) -> None:
-    async def fetch(_scope: Scope, _file_id: str) -> bytes:
+    async def fetch(_scope: Scope, _file_id: str) -> BinaryIO:
         await trio.sleep_forever()
 
     with pytest.raises(Refused, match="it took too long"):

@@ -11,7 +11,7 @@ import pytest
 
 from takopi.core.events import Usage
 from takopi.core.ids import MessageRef, RunId
-from takopi.store import grants, inbox, ledger, outbox, scopes, threads, upkeep
+from takopi.store import grants, inbox, ledger, outbox, scopes, spooled, threads, upkeep
 from takopi.store.inbox import InboxId
 from takopi.store.opening import open_file
 from takopi.store.schema import STEPS
@@ -19,7 +19,14 @@ from tests.store.rows import CHAT, CLAUDE, CWD, SOURCE, TOKEN, message
 
 NOW_MS = 1_000_000
 RUN = RunId(1)
-SHORT = ("inbox_open", "runs_open", "outbox_open", "messages_lost")
+SHORT = (
+    "inbox_open",
+    "runs_open",
+    "outbox_open",
+    "messages_lost",
+    "web_messages_spooled",
+    "web_uploads_spooled",
+)
 NEW = ledger.NewRun(CHAT, "fix it", CLAUDE, prompt_ref=message(1))
 
 
@@ -113,6 +120,7 @@ def _begin(conn: sqlite3.Connection) -> None:
     outbox.recover(conn, transport="telegram")
     outbox.due(conn)
     outbox.expire(conn, now_ms=NOW_MS)
+    spooled.named(conn)
 
 
 def _show_runs(conn: sqlite3.Connection) -> None:

@@ -20,6 +20,7 @@ from takopi.core.errors import TakopiError
 from takopi.core.ids import MessageRef, Scope
 from takopi.core.messages import Arrival, IncomingMessage
 from takopi.core.outgoing import Attachment, Button, Card, Mark, Outgoing, Text
+from takopi.files.spool import Spool
 from takopi.routing.authorize import Envelope, Gate
 from takopi.store import outbox
 from takopi.store.database import Database, open_database
@@ -153,17 +154,21 @@ class Rig:
     heard: Heard
     commits: Commits
     services: trio.Nursery
+    spool: Spool
 
     async def say(self, text: str | Outgoing, *, scope: Scope = SCOPE) -> None:
         """Put something into the store's outbox, and tell the transport."""
         message = card(text) if isinstance(text, str) else text
-        await self.store(msgspec.msgpack.encode(message), scope=scope)
+        file = message.attachment and message.attachment.spooled
+        await self.store(msgspec.msgpack.encode(message), scope=scope, file=file)
         self.telegram.wake(scope)
 
-    async def store(self, payload: bytes, *, scope: Scope = SCOPE) -> None:
+    async def store(self, payload: bytes, *, scope: Scope = SCOPE, file: str | None = None) -> None:
         """Put something into the store's outbox, and tell nobody."""
         await self.db.write(
-            lambda conn: outbox.add(conn, scope, kind="answer", payload=payload, now_ms=1)
+            lambda conn: outbox.add(
+                conn, scope, kind="answer", payload=payload, now_ms=1, spooled=file
+            )
         )
 
     async def next_arrival(self, within_s: float = 20) -> Arrival:
@@ -238,17 +243,23 @@ async def open_rig(
             open_database(folder / "state.db", on_commit=commits.note, busy_s=0.1) as db,
             trio.open_nursery() as stores,
             open_telegram(
-                config, db, allows=allows or Gate(config).allows, hooks=heard.hooks, times=times
+                config,
+                db,
+                allows=allows or Gate(config).allows,
+                spool=(spool := Spool(folder / "spool", db)),
+                hooks=heard.hooks,
+                times=times,
             ) as telegram,
         ):
             await stores.start(db.serve)
+            await spool.prepare()
             async with trio.open_nursery() as services:
                 await services.start(telegram.outbox.serve)
                 async with trio.open_nursery() as front:
                     if poll:
                         front.start_soon(telegram.poll)
                     try:
-                        yield Rig(api, db, telegram, heard, commits, services)
+                        yield Rig(api, db, telegram, heard, commits, services, spool)
                     finally:
                         front.cancel_scope.cancel()
                 services.cancel_scope.cancel()

@@ -13,6 +13,7 @@ import trio
 from takopi.core.errors import Unreachable
 from takopi.core.ids import MessageRef
 from takopi.core.outgoing import Card
+from takopi.files.spool import Spool
 from takopi.routing.authorize import Gate
 from takopi.store import outbox
 from takopi.store.database import Database, open_database
@@ -129,7 +130,8 @@ async def speak_and_leave(api: BotApi, db: Database, *, services: trio.Nursery, 
     """Leave the transport while its outbox, whose nursery is another's, is in the middle."""
     config = config_for(api)
     payload = msgspec.msgpack.encode(card("one"))
-    async with open_telegram(config, db, allows=Gate(config).allows) as telegram:
+    spool = Spool(db.path.parent / "spool", db)
+    async with open_telegram(config, db, allows=Gate(config).allows, spool=spool) as telegram:
         await services.start(telegram.outbox.serve)
         await db.write(
             lambda conn: outbox.add(conn, SCOPE, kind="answer", payload=payload, now_ms=1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ async def test_a_file_of_a_person_can_be_fetched(api: BotApi, tmp_path: Path) ->
         got = (await rig.next_arrival()).what
         assert isinstance(got, IncomingMessage)
         (document,) = got.documents
-        assert await rig.telegram.download(document.file_id) == b"all of it"
+        with await rig.telegram.download(document.file_id) as file:
+            assert file.read() == b"all of it"
         with pytest.raises(Refused, match="over 0 MB"):
             await rig.telegram.download(document.file_id, max_bytes=5)
 
@@ -76,6 +78,17 @@ async def test_a_file_that_is_gone_is_refused_with_a_way_out(rig: Rig) -> None:
 
     assert caught.value.way_out == "send it again"
     assert [request.method for request in rig.api.requests] == ["getFile", "download"]
+
+
+async def test_a_disk_that_takes_only_a_part_of_a_file_is_told_of(rig: Rig) -> None:
+    stored = rig.api.world.store_file("x", bytes(100), content_type="text/plain")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with trio.fail_after(20), pytest.raises(Refused, match="cannot keep the file"):
+            await rig.telegram.download(stored.id)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 async def test_a_claimed_size_over_the_limit_is_not_even_fetched(rig: Rig) -> None:

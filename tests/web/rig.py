@@ -17,6 +17,7 @@ from takopi.config.limits import Limits
 from takopi.config.loaded import Config
 from takopi.config.schema import Oneshot, Web
 from takopi.core.messages import Arrival
+from takopi.files.spool import Spool
 from takopi.store.database import Database, open_database
 from takopi.web.transport import WebTransport, open_web
 
@@ -47,6 +48,7 @@ class Rig:
     db: Database
     web: WebTransport
     client: httpx2.AsyncClient
+    spool: Spool
 
     async def post(self, path: str, body: object, **headers: str) -> httpx2.Response:
         own = {"origin": self.web.address} | headers
@@ -118,9 +120,16 @@ async def open_rig(
         async with (
             open_database(folder / "state.db") as db,
             trio.open_nursery() as stores,
-            open_web(config, db, token=TOKEN, takes_files=lambda: takes_files) as web,
+            open_web(
+                config,
+                db,
+                token=TOKEN,
+                spool=(spool := Spool(folder / "spool", db)),
+                takes_files=lambda: takes_files,
+            ) as web,
         ):
             await stores.start(db.serve)
+            await spool.prepare()
             async with trio.open_nursery() as services:
                 await services.start(web.outbox.serve)
                 async with trio.open_nursery() as front:
@@ -129,7 +138,7 @@ async def open_rig(
                         base_url=web.address, timeout=None, trust_env=False
                     ) as client:
                         await client.get(f"/?token={TOKEN}")
-                        yield Rig(db, web, client)
+                        yield Rig(db, web, client, spool)
                     front.cancel_scope.cancel()
                 services.cancel_scope.cancel()
             stores.cancel_scope.cancel()

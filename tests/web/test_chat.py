@@ -105,6 +105,26 @@ async def test_file_is_a_download_whatever_is_in_it(rig: Rig) -> None:
     assert (await rig.client.get(f"/file/{ref.message_id}")).status_code == 404
 
 
+async def test_file_from_the_disk_is_a_download_until_its_message_goes(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        async with rig.spool.new() as new:
+            new.write(b"content")
+            file = new.finish()
+            message = Outgoing(Card(Text("")), attachment=Attachment("a.bin", file))
+            ref = await rig.web.send(SCOPE, message)
+        address = f"/file/{ref.message_id}"
+    async with open_rig(tmp_path) as rig:
+        answer = await rig.client.get(address)
+        assert (answer.content, answer.headers["content-length"]) == (b"content", "7")
+        assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a.bin"
+        rig.spool.path(file).write_bytes(b"cut")
+        assert (await rig.client.get(address)).status_code == 404
+        rig.web.delete(ref)
+        await rig.web.outbox.flush()
+        await rig.spool.sweep()
+        assert not rig.spool.path(file).exists()
+
+
 async def test_history_and_what_nobody_took_survive_a_restart(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await rig.say("hello")

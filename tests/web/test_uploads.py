@@ -39,7 +39,8 @@ async def test_upload_becomes_a_document_of_the_message_that_names_it(rig: Rig) 
     what = (await rig.next_arrival()).what
     assert isinstance(what, IncomingMessage)
     assert what.documents == (Document(str(number), "日記 1.md", size_bytes=5),)
-    assert await rig.web.fetch(what.documents[0].file_id) == b"hello"
+    with await rig.web.fetch(what.documents[0].file_id) as file:
+        assert file.read() == b"hello"
     (shown,) = await rig.history()
     assert shown["uploads"] == [{"id": number, "name": "日記 1.md", "size_bytes": 5}]
     answer = await rig.client.get(f"/upload/{number}")
@@ -57,6 +58,7 @@ async def test_same_upload_again_is_the_same_file(rig: Rig) -> None:
     first = await upload(rig, b"hello")
     assert first.json() == (await upload(rig, b"hello")).json()
     assert first.json() != (await upload(rig, b"hello", key="file-0002")).json()
+    assert len(list((rig.db.path.parent / "spool").iterdir())) == 2
 
 
 async def test_uploads_and_messages_that_name_them_survive_a_restart(tmp_path: Path) -> None:
@@ -66,7 +68,8 @@ async def test_uploads_and_messages_that_name_them_survive_a_restart(tmp_path: P
     async with open_rig(tmp_path) as rig:
         what = (await rig.next_arrival()).what
         assert isinstance(what, IncomingMessage)
-        assert await rig.web.fetch(what.documents[0].file_id) == b"hello"
+        with await rig.web.fetch(what.documents[0].file_id) as file:
+            assert file.read() == b"hello"
 
 
 MOST = 20 * 1024 * 1024
@@ -91,7 +94,8 @@ async def sending(
 
 async def test_file_of_20_mb_is_taken(rig: Rig) -> None:
     number = (await upload(rig, bytes(MOST))).json()["id"]
-    assert len(await rig.web.fetch(str(number))) == MOST
+    with await rig.web.fetch(str(number)) as file:
+        assert file.seek(0, 2) == MOST
 
 
 async def test_file_of_one_byte_more_is_refused_before_it_is_sent(rig: Rig) -> None:
@@ -106,6 +110,7 @@ async def test_body_that_hides_its_length_is_cut_off(rig: Rig) -> None:
             await stream.send_all(megabyte)
         await stream.send_all(b"1\r\nx\r\n")
         assert (await stream.receive_some()).startswith(b"HTTP/1.1 413")
+    assert list((rig.db.path.parent / "spool").iterdir()) == []
 
 
 async def test_refused_upload_in_many_small_pieces_does_not_hang(rig: Rig) -> None:

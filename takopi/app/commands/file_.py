@@ -12,7 +12,9 @@ from takopi.app.desk import Call, Desk, Rest
 from takopi.app.filing import OFF, find_folder, shelf_of
 from takopi.core.errors import Refused
 from takopi.core.outgoing import Attachment, Card, Outgoing
-from takopi.kit.mask import mask
+from takopi.files.shelf import Shelf
+from takopi.files.spool import NewFile
+from takopi.kit.mask import Mask
 from takopi.present.compose import code
 from takopi.present.wording import one_line
 from takopi.routing.resolve import Resolved
@@ -40,16 +42,25 @@ async def _send(desk: Desk, call: Call, resolved: Resolved) -> None:
     path = resolved.prompt.strip().strip("`\"'")
     folder = await find_folder(desk.shop, resolved, make=False)
     shelf = shelf_of(desk.shop, folder)
-    name, data = await trio.to_thread.run_sync(shelf.read, path)
     token = desk.config.bot_token
-    message = Outgoing(
-        Card(code(one_line(path, PATH_CHARS))),
-        attachment=Attachment(name, mask(data, (token,) if token else ())),
-        reply_to=call.message.message_id,
-    )
+    mask = Mask((token,) if token else ())
+    async with desk.shop.spool.new() as new:
+        file = await trio.to_thread.run_sync(_copy, shelf, path, new, mask)
+        message = Outgoing(
+            Card(code(one_line(path, PATH_CHARS))),
+            attachment=file,
+            reply_to=call.message.message_id,
+        )
 
-    def change(conn: sqlite3.Connection) -> None:
-        put(conn, call.scope, message, kind="notice")
+        def change(conn: sqlite3.Connection) -> None:
+            put(conn, call.scope, message, kind="notice")
 
-    await desk.shop.db.write(change)
+        await desk.shop.db.write(change)
     desk.shop.transport(call.scope).wake(call.scope.chat)
+
+
+def _copy(shelf: Shelf, path: str, new: NewFile, mask: Mask) -> Attachment:
+    """The file as it is now, and as it may be seen."""
+    name = shelf.read(path, lambda piece: new.write(mask.feed(piece)))
+    new.write(mask.end())
+    return Attachment(name, new.finish())
