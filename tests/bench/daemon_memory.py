@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import trio
 
+from tests.bench import big_files
 from tests.bench.daemon import Daemon, open_daemon
 from tests.bench.measure import Row, against_aim
 from tests.bench.readings import forget_peak, peak_mib, rss_mib
@@ -32,6 +33,13 @@ async def measure() -> list[Row]:
         await daemon.said(await daemon.rig.say(BIG_LINE), "done")
         peak = peak_mib(daemon.pid)
     return [
+        *_of_runs(idle, after, later, peak),
+        *(await _of_files()),
+    ]
+
+
+def _of_runs(idle: float, after: float, later: float, peak: float) -> list[Row]:
+    return [
         against_aim(f"memory: RSS added by {RUNS} runs", after - idle, unit="Mi", aim=2),
         Row(
             f"memory: RSS added by {RUNS} more",
@@ -42,6 +50,25 @@ async def measure() -> list[Row]:
             "nothing leaks",
         ),
         against_aim("memory: RSS added by a line of 100 MB", peak - later, unit="Mi", aim=24),
+    ]
+
+
+async def _of_files() -> list[Row]:
+    async with open_daemon(config=big_files.CONFIG) as daemon:
+        rig = daemon.rig
+        await rig.start()
+        await big_files.warm_up(rig)
+        one = await big_files.added_by_taking(rig)
+        album = await big_files.added_by_taking(rig, big_files.ALBUM)
+        sent = await big_files.added_by_sending(rig)
+        page = await big_files.added_by_page_file(rig)
+        upload = await big_files.added_by_page_upload(rig)
+    return [
+        against_aim("memory: RSS added by a file of 20 MB that comes", one, unit="Mi", aim=15),
+        against_aim("memory: RSS added by an album of 200 MB", album, unit="Mi", aim=15),
+        against_aim("memory: RSS added by a file of 50 MB that goes", sent, unit="Mi", aim=15),
+        against_aim("memory: RSS added by the same on the page", page, unit="Mi", aim=15),
+        against_aim("memory: RSS added by an upload of 20 MB", upload, unit="Mi", aim=15),
     ]
 
 

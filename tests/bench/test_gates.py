@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import big_files
 from tests.bench.readings import rss_mib
 from tests.botapi.api import BotApi
 from tests.botapi.server import serve_botapi
@@ -26,6 +27,9 @@ HEAVY = frozenset({
 })
 IDLE_MIB = 60
 """With slack: the aim is 45, and another Python or C library is a few more."""
+
+FILES_MIB = 15
+"""What files of 50 MB may add, at their peak; one of them is more than three times as much."""
 
 CROWD = 12
 
@@ -64,6 +68,17 @@ async def test_idle_daemon_is_small(rig: Rig) -> None:
     assert rig.process is not None
 
     assert rss_mib(rig.process.pid) < IDLE_MIB
+
+
+async def test_big_files_do_not_fill_the_memory(rig: Rig) -> None:
+    rig.configure(big_files.CONFIG)
+    await rig.start()
+    await big_files.warm_up(rig)
+
+    assert await big_files.added_by_sending(rig) < FILES_MIB
+    assert await big_files.added_by_taking(rig) < FILES_MIB
+    assert await big_files.added_by_page_file(rig) < FILES_MIB
+    assert len(list((rig.home / "spool").iterdir())) == 2  # both belong to the page's messages
 
 
 async def test_crowd_of_runs_keeps_the_pace_and_leaves_no_process(rig: Rig) -> None:
