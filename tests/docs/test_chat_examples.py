@@ -42,7 +42,7 @@ async def rig(tmp_path: Path) -> AsyncGenerator[Rig, None]:
     try:
         async with serve_botapi(token=new_token()) as api:
             api.person(ADA)
-            async with open_rig(api, tmp_path) as rig:
+            async with open_rig(api, tmp_path, is_warm=True) as rig:
                 rig.configure(
                     CONFIG.format(
                         alias=ALIAS,

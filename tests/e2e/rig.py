@@ -8,11 +8,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import trio
 
@@ -107,28 +107,44 @@ class Rig:
     def launch(self, *args: str, without: str = "") -> None:
         """Start the daemon, whatever comes of it, in an environment without that variable."""
         assert self.process is None
-        env = {k: v for k, v in self.environ.items() if k != without}
-        with (self.folder / "log").open("ab") as log, Path(os.devnull).open("rb") as nothing:
-            if self.is_warm:
-                fds = (nothing.fileno(), log.fileno(), log.fileno())
-                self.process = warm.start(
-                    ["-v", *args],
-                    kind="daemon",
-                    cwd=self.cwd,
-                    env=env,
-                    fds=fds,
-                    start_new_session=True,
-                )
-                return
+        if self.is_warm:
+            self.fork("takopi", ["-v", *args], without=without)
+        else:
+            self.spawn([str(BIN / "takopi"), "-v", *args], without=without)
+
+    def spawn(self, argv: Sequence[str], *, without: str) -> None:
+        """Start a program with what this takopi has."""
+        with self._streams() as (nothing, log):
             self.process = subprocess.Popen(
-                [BIN / "takopi", "-v", *args],
+                argv,
                 cwd=self.cwd,
-                env=env,
+                env=self._environ_without(without),
                 stdin=nothing,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
+
+    def fork(self, program: str, args: Sequence[str], *, without: str) -> None:
+        """Start it without importing takopi again."""
+        with self._streams() as (nothing, log):
+            self.process = warm.start(
+                args,
+                program=program,
+                kind="daemon",
+                cwd=self.cwd,
+                env=self._environ_without(without),
+                fds=(nothing.fileno(), log.fileno(), log.fileno()),
+                start_new_session=True,
+            )
+
+    @contextmanager
+    def _streams(self) -> Generator[tuple[BinaryIO, BinaryIO]]:
+        with Path(os.devnull).open("rb") as nothing, (self.folder / "log").open("ab") as log:
+            yield nothing, log
+
+    def _environ_without(self, name: str) -> dict[str, str]:
+        return {k: v for k, v in self.environ.items() if k != name}
 
     async def start(self, *args: str) -> None:
         """Start the daemon, and wait until it listens."""

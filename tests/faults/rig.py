@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
@@ -46,17 +45,13 @@ class FaultRig(Rig):
     def launch(self, *args: str, without: str = "") -> None:
         """Start the daemon; arguments are those of `daemon_child`."""
         assert self.process is None
-        takopi = [sys.executable, daemon_child.__file__, *args] if args else [BIN / "takopi", "-v"]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*self.before, *takopi],
-                cwd=self.cwd,
-                env={k: v for k, v in self.environ.items() if k != without},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+        if args and not self.before:
+            self.fork("daemon_child", args, without=without)
+        else:
+            takopi = (
+                [sys.executable, daemon_child.__file__] if args else [str(BIN / "takopi"), "-v"]
             )
+            self.spawn([*self.before, *takopi, *args], without=without)
 
     @property
     def environ(self) -> dict[str, str]:

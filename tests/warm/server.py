@@ -19,9 +19,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = {"takopi": "takopi.cli.main", "teddy": "takopi.cli.session"}
+PROGRAMS = {
+    "takopi": "takopi.cli.main",
+    "teddy": "takopi.cli.session",
+    "daemon_child": "tests.faults.daemon_child",
+}
 PRELOADED = {
-    "daemon": ("takopi.app.daemon", "takopi.cli.run"),
+    "daemon": ("takopi.app.daemon", "takopi.cli.run", "tests.faults.daemon_child"),
     "command": ("takopi.cli.app", "takopi.cli.session", "pydantic.type_adapter"),
 }
 """A daemon holds less than the other commands, and a test may look at what it holds."""
@@ -88,4 +92,4 @@ if __name__ == "__main__":
     asked = serve(socket.socket(fileno=int(sys.argv[1])))
     if asked is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        importlib.import_module(PROGRAMS[asked["program"]]).main()
+        sys.exit(importlib.import_module(PROGRAMS[asked["program"]]).main())
