@@ -70,6 +70,7 @@ class Launch:
     """How the daemon was started. `on_commit` is the store's own; `times` are Telegram's.
 
     `web_token` opens the page, where there is one; `announce` is told its address once it listens.
+    `tell` is told what a person at the terminal wants to know.
     """
 
     home: Home
@@ -83,6 +84,7 @@ class Launch:
     times: Times | None = None
     web_token: str = field(default="", repr=False)
     announce: Callable[[str], None] = lambda _address: None
+    tell: Callable[[str], None] = lambda _line: None
     notifier: Notifier = field(default_factory=Notifier)
 
 
@@ -280,6 +282,7 @@ async def _run_runs(
                     front.start_soon(router.serve, incoming)
                 if lines.telegram is not None:
                     front.start_soon(_poll, lines.telegram, stop)
+                    launch.tell("takopi runs: write to your bot in Telegram. Ctrl-C ends it.")
                 if lines.web is not None:
                     front.start_soon(lines.web.listen)
                     launch.announce(lines.web.url)
@@ -294,8 +297,18 @@ async def _run_runs(
                 await stop.begun.wait()
                 pulse.stopping(running=schedule.running)
                 front.cancel_scope.cancel()
-        await _drain(stop, schedule, turns, drain_s=settings.config().limits.drain_s)
+        drain_s = settings.config().limits.drain_s
+        if schedule.running and drain_s:
+            launch.tell(_waiting_words(schedule.running, drain_s))
+        await _drain(stop, schedule, turns, drain_s=drain_s)
         runs.cancel_scope.cancel()
+
+
+def _waiting_words(running: int, drain_s: float) -> str:
+    """What the end of takopi waits for."""
+    runs = "1 run" if running == 1 else f"{running} runs"
+    it = "it" if running == 1 else "them"
+    return f"waiting for {runs}, {drain_s:g} s at most; Ctrl-C again ends {it} at once"
 
 
 async def _drain(stop: Stop, schedule: Schedule, turns: Turns, *, drain_s: float) -> None:

@@ -56,6 +56,8 @@ def prepare(*, engine: str | None, verbose: bool, debug: bool) -> Launch:
         engine=engine,
         web_token=web_token,
         announce=partial(_announce_to_journal, home) if notifier.is_heard else _announce,
+        # systemd has a status line for this.
+        tell=_ignore if notifier.is_heard else _say,
         notifier=notifier,
     )
 
@@ -71,6 +73,10 @@ def _announce_to_journal(home: Home, address: str) -> None:
 
     hidden = address.partition("=")[0]
     _say(f"takopi is at {hidden}=TOKEN, and the TOKEN is in {home.folder / FILE}")
+
+
+def _ignore(_line: str) -> None:
+    """Nobody is there to read it."""
 
 
 def _say(line: str) -> None:

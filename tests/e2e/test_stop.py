@@ -15,8 +15,10 @@ GRACE_S = 2.0
 async def test_idle_daemon_ends_at_once_with_code_0(rig: Rig, number: int) -> None:
     await rig.start()
     await rig.answer("hello")
+    assert "takopi runs: write to your bot in Telegram. Ctrl-C ends it.\n" in rig.log
 
     assert await rig.stop(number) == 0
+    assert "waiting for" not in rig.log
     assert rig.alive() == []
 
 
@@ -75,6 +77,7 @@ async def test_second_signal_does_not_wait(rig: Rig) -> None:
 
     rig.send_signal()
     await rig.until_logged("daemon.draining")
+    assert "waiting for 1 run, 600 s at most; Ctrl-C again ends it at once\n" in rig.log
     assert await rig.stop() == 0
 
     await rig.ending(prompt, "interrupted")
