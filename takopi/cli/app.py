@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from takopi.cli import completion, config, demo, doctor, init, prompt, runs, service
-from takopi.cli.errors import ending
+from takopi.cli.errors import DONE, ending
 from takopi.core.errors import Refused
 
 SESSION = "session"
@@ -44,7 +44,8 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    help="Your coding agents in your pocket. Without a command, takopi runs.",
+    help="Your coding agents in your pocket. Without a command, takopi runs; "
+    "`takopi codex` runs with codex as the default engine.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -97,10 +98,12 @@ def _call(args: list[str], *, debug: bool) -> object:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except typer.TyperException as error:
+        if not (what := error.format_message()):
+            return DONE  # a group without a command has printed its help
         context = getattr(error, "ctx", None)
         command = "takopi" if context is None else context.command_path
         way_out = f"`{command} --help` shows what can be typed"
-        raise Refused(error.format_message(), way_out=way_out) from error
+        raise Refused(what, way_out=way_out) from error
     finally:
         # Typer exits as soon as it has installed something.
         if completion.INSTALL in args:

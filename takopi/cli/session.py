@@ -56,6 +56,7 @@ app = typer.Typer(
     help="Work in turns: a plan, an approval, a report.",
     pretty_exceptions_enable=False,
     no_args_is_help=True,
+    add_completion=False,
 )
 GRACE_S = 2.0
 
@@ -123,7 +124,8 @@ def resume(message: Message = "", *, yes: Yes = False, session: Named = None) ->
         if message:
             raise Refused(
                 f"turn {turn.id} has a plan that waits, and -m would not change it",
-                way_out="leave -m out to carry it out, or have it planned anew: session plan -m …",
+                way_out="leave -m out to carry it out, or have it planned anew: "
+                "takopi session plan -m …",
             )
         if code := _carry_on(turn, yes=yes):
             raise typer.Exit(code)
@@ -312,7 +314,7 @@ async def _replan(invalid: Invalid) -> int:
             f"{count} plans in a row failed their checks"
             if count > 1
             else "the plan failed its checks",
-            way_out="say it differently: session plan -m …",
+            way_out="say it differently: takopi session plan -m …",
         )
     typer.echo(f"turn {turn.id} has a corrected plan: {turn.path('plan.md')}", err=True)
     return PlanInvalid.exit_code

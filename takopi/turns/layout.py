@@ -120,7 +120,9 @@ class Session:
         """The turn with the highest number."""
         if turns := self.turns():
             return turns[-1]
-        raise Refused(f"the session {self.name} has no turn", way_out="begin another: session new")
+        raise Refused(
+            f"the session {self.name} has no turn", way_out="begin another: takopi session new NAME"
+        )
 
 
 def find_root(cwd: Path) -> Path:
@@ -179,7 +181,7 @@ def find_turn(cwd: Path, *, session: str | None = None) -> Turn:
     ]
     if not found:
         wanted = "no session here yet" if session is None else f"no session {session} here"
-        raise Refused(f"there is {wanted}", way_out="begin one: session new NAME")
+        raise Refused(f"there is {wanted}", way_out="begin one: takopi session new NAME")
     return found[-1].latest()
 
 

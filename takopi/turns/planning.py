@@ -111,7 +111,7 @@ class Planner:
         if pending := pending_request(turn):
             return turn, pending
         if journal.read_past(before) is not None:
-            raise Refused(f"turn {before.id} is done", way_out="session resume goes on")
+            raise Refused(f"turn {before.id} is done", way_out="takopi session resume goes on")
         raise self._gave_up()
 
     def _prepare(self, root: Path, review: Review) -> Turn:

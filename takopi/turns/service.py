@@ -149,7 +149,7 @@ async def _plan_turn(
     if journal.read_past(turn) is not None:
         raise Refused(
             f"turn {turn.id} is being carried out, so its plan cannot change",
-            way_out="session execute shows how far it came",
+            way_out="takopi session execute shows how far it came",
         )
     await trio.to_thread.run_sync(partial(write_input, turn, rules, environ=environ))
     payload, system = read_text(turn.path("input.md")), read_text(turn.path("system_prompt.xml"))
@@ -175,13 +175,15 @@ def check(turn: Turn, rules: Rules) -> Proposal | Invalid | Interrupted:
     One that is under way has changed the project already, so that its journal counts instead.
     """
     if turn.has("report.md"):
-        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+        raise Refused(f"turn {turn.id} is done", way_out="takopi session resume goes on")
     if past := journal.read_past(turn):
         with hold(turn.session):  # what somebody is carrying out is not interrupted
             return Interrupted(turn, past)
     text = read_text(turn.path("plan.md"))
     if not text.strip():
-        raise Refused(f"turn {turn.id} has no plan", way_out="have it planned: session plan -m …")
+        raise Refused(
+            f"turn {turn.id} has no plan", way_out="have it planned: takopi session plan -m …"
+        )
     plan = parse(text)
     if isinstance(plan, Malformed):
         return Invalid(turn, "unreadable plan", tuple(str(fault) for fault in plan.faults))
@@ -238,9 +240,11 @@ def skip(proposal: Proposal, *, message: str) -> Turn:
 def _require_untouched(turn: Turn) -> None:
     """`Refused` if a turn has been carried out, in part or whole, since somebody looked at it."""
     if turn.has("report.md"):
-        raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+        raise Refused(f"turn {turn.id} is done", way_out="takopi session resume goes on")
     if journal.read_past(turn) is not None:
-        raise Refused(f"turn {turn.id} was carried out in part", way_out="session resume goes on")
+        raise Refused(
+            f"turn {turn.id} was carried out in part", way_out="takopi session resume goes on"
+        )
 
 
 async def execute(
@@ -278,7 +282,7 @@ async def recover(
     with hold(turn.session):
         past = None if turn.has("report.md") else journal.read_past(turn)
         if past is None:
-            raise Refused(f"turn {turn.id} is done", way_out="session resume goes on")
+            raise Refused(f"turn {turn.id} is done", way_out="takopi session resume goes on")
         return await _carry_out(turn, past, bench=bench, go_on=go_on, at=at)
 
 

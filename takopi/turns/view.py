@@ -45,7 +45,7 @@ ASK_NEXT = "Reply with what the next turn shall do."
 MEMOS, ERRORS = 10, 20
 """So many lines of a kind stand on one card."""
 
-_COMMAND = re.compile(r"(?<![/\w])session (?:new NAME|plan -m …|new|plan|execute|resume|status)")
+_COMMAND = re.compile(r"takopi session (?:new NAME|plan -m …|new|plan|execute|resume|status)")
 _HARMLESS = {"READ", "PRUNE", "CHAT_WITH_USER", "INVOKE", "CONCLUDE"}
 """Kinds of actions that leave nothing behind."""
 
@@ -352,7 +352,7 @@ def in_chat(error: TakopiError) -> TakopiError:
 
 
 def _typed(found: re.Match[str]) -> str:
-    words = found[0].replace(" NAME", " <name>").replace(" -m …", " <text>")
+    words = found[0].removeprefix("takopi ").replace(" NAME", " <name>").replace(" -m …", " <text>")
     return f"`/{words}`"
 
 

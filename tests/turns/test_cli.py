@@ -170,7 +170,7 @@ def test_sessions_table_says_how_often_an_agent_corrects_itself(takopi: Takopi) 
     failed = takopi("session", "execute", "-y")
     assert failed.code == 3
     assert failed.err.endswith(
-        "error: the plan failed its checks\n  say it differently: session plan -m …\n"
+        "error: the plan failed its checks\n  say it differently: takopi session plan -m …\n"
     )
     assert not turn.next().has("plan.md")
 
@@ -238,5 +238,5 @@ def test_without_a_session_the_way_out_is_named(takopi: Takopi) -> None:
     refused = takopi("session", "plan", "-m", "x")
     assert (refused.code, refused.err) == (
         1,
-        "error: there is no session here yet\n  begin one: session new NAME\n",
+        "error: there is no session here yet\n  begin one: takopi session new NAME\n",
     )
