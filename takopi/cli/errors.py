@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from typing import TextIO, cast
@@ -16,6 +18,10 @@ ENVIRONMENT = 2
 ABORTED = 4
 
 GREEN, YELLOW, RED = 32, 33, 31
+
+_COMMAND = re.compile(r"`[^`]*`")
+_GLUE = "\0"
+"""Stands for a blank where a line must not be broken."""
 
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
@@ -101,7 +107,30 @@ def hint(text: str) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{_folded(line)}\n")
+
+
+def _folded(line: str) -> str:
+    """The line as it fits on a terminal, broken between words but not in a `command`.
+
+    What would not fit by itself stays whole, so that it can be copied.
+    """
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return line
+    if not 0 < columns < len(line):
+        return line
+    room = " " * (len(line) - len(line.lstrip()))
+    glued = _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), line)
+    folded = textwrap.fill(
+        glued,
+        columns,
+        subsequent_indent=room or "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return folded.replace(_GLUE, " ")
 
 
 def _joined(key: str, what: str) -> str:

@@ -5,6 +5,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,33 @@ def test_takopi_does_not_run_without_a_token_and_a_chat(takopi: Takopi) -> None:
     assert "chat_id" in outcome.err
 
 
-def test_config_alone_prints_its_help(takopi: Takopi) -> None:
-    outcome = takopi("config")
+@pytest.mark.parametrize(
+    ("group", "command"), [("config", "unset"), ("session", "execute"), ("prompt", "preview")]
+)
+def test_group_alone_prints_its_help(takopi: Takopi, group: str, command: str) -> None:
+    outcome = takopi(group)
     assert outcome.code == 0
-    assert "unset" in outcome.out
+    assert command in outcome.out
+    assert not outcome.err
+
+
+def test_words_of_an_error_stay_whole_on_a_narrow_terminal(takopi: Takopi) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    with subprocess.Popen(
+        [BIN / "takopi", "config", "get", "chat_id", "extra", "words"],
+        env=takopi.environ | {"NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        assert process.wait(120) == 1
+    said = os.read(ours, 4096).decode().replace("\r", "")
+    os.close(ours)
+    assert said == (
+        "error: Got unexpected extra argument(s)\n  (extra words)\n"
+        "  `takopi config get --help` shows what\n  can be typed\n"
+    )
 
 
 def test_python_can_run_the_package(takopi: Takopi) -> None:
