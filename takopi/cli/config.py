@@ -12,11 +12,11 @@ import typer
 from takopi.cli.errors import hint
 from takopi.cli.names import known_names
 from takopi.cli.terminal import read_secret
-from takopi.config.decode import as_table, key_of
+from takopi.config.decode import TAKE_IT_OUT, as_table, key_of
 from takopi.config.edit import ConfigEdit, open_edit, split_key, to_toml
 from takopi.config.load import find_problems, mode_problems, read_bytes
 from takopi.config.paths import find_home
-from takopi.core.errors import ConfigInvalid, Refused, TakopiError
+from takopi.core.errors import ConfigInvalid, Problem, Refused, TakopiError
 
 app = typer.Typer(help="Look at the config and change it.", pretty_exceptions_enable=False)
 
@@ -97,7 +97,10 @@ def set_value(
         raise Refused(f"{key} needs a value", way_out=f"takopi config set {key} VALUE")
     edit = _edit()
     edit.set(key, read_secret(key) if value is None else parse_value(value))
-    edit.save()
+    try:
+        edit.save()
+    except ConfigInvalid as error:
+        raise ConfigInvalid(tuple(map(_about_the_line, error.problems))) from error
 
 
 @app.command("unset")
@@ -115,6 +118,13 @@ def parse_value(text: str) -> object:
     except (ValueError, RecursionError):
         return text
     return parsed["value"] if parsed.keys() == {"value"} else text
+
+
+def _about_the_line(problem: Problem) -> Problem:
+    """The problem as one of what was typed: nothing of it is in the file."""
+    if problem.way_out != TAKE_IT_OUT:
+        return problem
+    return Problem(problem.key, problem.what, "takopi.example.toml has every key")
 
 
 def _edit() -> ConfigEdit:

@@ -19,6 +19,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 _BAD: Final = object()
 
 
+TAKE_IT_OUT = "take it out, or comment it out with #"
+"""What mends a file that has a key nobody knows."""
+
+
 def key_of(*parts: str) -> str:
     """A dotted key as it would be written in the file."""
     return ".".join(_bare_or_quoted(part) for part in parts)
@@ -37,7 +41,7 @@ def as_table(value: object) -> dict[str, object] | None:
 def unknown_key(key: str, name: str, known: Iterable[str]) -> Problem:
     """The problem of a key that takopi has never heard of."""
     near = difflib.get_close_matches(name.lower(), list(known), n=1)
-    way_out = f"did you mean `{near[0]}`?" if near else "take it out, or comment it out with #"
+    way_out = f"did you mean `{near[0]}`?" if near else TAKE_IT_OUT
     return Problem(key, "takopi knows no such key", way_out)
 
 

@@ -91,6 +91,16 @@ def test_unknown_key_is_refused_with_the_nearest_one(takopi: Takopi) -> None:
     assert "did you mean `permission_mode`?" in outcome.err
 
 
+def test_unknown_key_near_none_is_not_to_be_taken_out_of_a_file_that_has_it_not(
+    takopi: Takopi,
+) -> None:
+    outcome = takopi("config", "set", "zzz", "5")
+    assert outcome.code == 78
+    assert outcome.err == (
+        "error: zzz: takopi knows no such key\n  takopi.example.toml has every key\n"
+    )
+
+
 def test_list_shows_what_is_set_with_secrets_masked(takopi: Takopi) -> None:
     takopi.write(f"bot_token = '{CANARY}'\nchat_id = 5\n[claude.env]\nKEY = 'canary'\n")
     outcome = takopi("config", "list")
