@@ -33,7 +33,8 @@ WELCOME = """
      Press Cancel on the way.
 
   6. /session new hello
-     Then /session plan write a greeting: a plan that you decide on before it happens.
+     Then /session plan write a greeting
+     A plan that you decide on before it happens.
 
   `help` tells what else the demo engine can do, `/help` what takopi can.
   Ctrl-C ends takopi and removes what it made.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from takopi.cli.errors import ABORTED, hint
-from takopi.cli.names import known_names
+from takopi.cli.names import known_names, no_engine
 from takopi.cli.terminal import ask, confirm, on_terminal
 from takopi.config.decode import as_table
 from takopi.config.edit import open_edit
@@ -123,6 +123,7 @@ def init(
             main=main,
             no_exclude=no_exclude,
             yes=yes,
+            tells_engine=setup is None,
         )
     if setup is not None:
         setup.finish()
@@ -149,7 +150,9 @@ def _register(
     main: bool,
     no_exclude: bool,
     yes: bool,
+    tells_engine: bool,
 ) -> None:
+    """Write the project into the config. `tells_engine`: nobody has said yet that there is none."""
     edit = open_edit(find_home(os.environ).config_file, names, environ=os.environ)
     alias = alias or _ask_alias(folder, names)
     if alias is None:
@@ -175,7 +178,9 @@ def _register(
     typer.echo(f"write /{alias} in front of a message to work there")
     if survey.checkout is not None and not no_exclude:
         _exclude(survey.checkout, survey.path / WORKTREES_DIR)
-    _say_hints(survey, alias, engine=engine)
+    _say_hints(survey, alias)
+    if engine is None and tells_engine:
+        hint(no_engine(ENGINES_BY_CHOICE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +299,7 @@ def _exclude(checkout: Checkout, worktrees_dir: Path) -> None:
         hint(f"{checkout.exclude_file} could not be written, so git will see worktrees: {error}")
 
 
-def _say_hints(survey: Survey, alias: str, *, engine: str | None) -> None:
+def _say_hints(survey: Survey, alias: str) -> None:
     checkout = survey.checkout
     if checkout is None:
         hint("this is no git repository, so @branch will not work here; `git init` makes it one")
@@ -303,8 +308,6 @@ def _say_hints(survey: Survey, alias: str, *, engine: str | None) -> None:
         hint(f"this is a worktree, and it was recorded{mend if checkout.main else ''}")
     elif survey.path != checkout.top:
         hint(f"this folder lies inside the repository {checkout.top}; only the folder was recorded")
-    if engine is None:
-        hint(f"none of {', '.join(ENGINES_BY_CHOICE)} is installed yet")
 
 
 def _say_what_is_missing(data: bytes, names: Names, *, path: Path) -> None:

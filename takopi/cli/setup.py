@@ -19,6 +19,7 @@ import typer
 
 from takopi.app.lock import hold
 from takopi.cli.errors import hint, plain
+from takopi.cli.names import no_engine
 from takopi.cli.setup_discovery import Found, Paths, find_engines, find_paths
 from takopi.cli.setup_pairing import LIFE_S, greet, pair
 from takopi.cli.setup_token import ask_token, look_up, open_api, read_token
@@ -39,16 +40,19 @@ UNFINISHED = "setup-unfinished"
 """The file in the home that says that a set-up was begun, and is not at its end."""
 
 INTRODUCTION = """\
-takopi needs a bot of your own. In Telegram, write /newbot to @BotFather; it asks for two names and
-gives you a token."""
+takopi needs a bot of your own. In Telegram, write /newbot to @BotFather.
+It asks for two names, and gives you a token: paste it here."""
 
 CODE = """\
-The bot is @{bot}. Let it know you: open https://t.me/{bot}?start={code}
-and press Start, or send it this code:
+The bot is @{bot}. Let it know you: open this, and press Start
+
+    https://t.me/{bot}?start={code}
+
+or send it this code:
 
     {shown}
 
-It is good for {minutes:.0f} minutes, for one person. Waiting ..."""
+The code is good for {minutes:.0f} minutes, for one person. Waiting ..."""
 
 WELCOME = "This chat is paired with takopi on {host}. Write a task here once takopi runs."
 
@@ -192,7 +196,7 @@ class Setup:
         engines = [one.engine for one in found]
         if chosen is None:
             if not engines:
-                hint(f"none of {', '.join(self._by_choice)} is installed yet")
+                hint(no_engine(self._by_choice))
                 return
             chosen = _choose(engines)
         self._keep({"default_engine": chosen})

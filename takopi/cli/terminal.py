@@ -7,6 +7,7 @@ from getpass import getpass
 
 import typer
 
+from takopi.cli.errors import hint
 from takopi.core.errors import Refused
 
 MAX_CHARS = 4096
@@ -25,7 +26,15 @@ def ask(question: str, *, default: str) -> str:
 
 def confirm(question: str) -> bool:
     """Yes or no; no, if the person only presses Enter."""
-    return typer.confirm(question, default=False, err=True)
+    while True:
+        answer: object = typer.prompt(f"{question} [y/N]", default="", show_default=False, err=True)
+        match str(answer).strip().lower():
+            case "y" | "yes":
+                return True
+            case "" | "n" | "no":
+                return False
+            case _:
+                hint("type y or n")
 
 
 def ask_hidden(question: str) -> str:

@@ -71,6 +71,8 @@ async def test_whole_conversation_sets_everything_up(ada: Takopi, api: BotApi) -
         await send_code(terminal, api)
         await terminal.answer(ENGINE_QUESTION, "pi\n")
         await terminal.answer(ALIAS_QUESTION, "\n")
+        await terminal.answer(SERVICE_QUESTION, "perhaps\n")
+        await terminal.asks("hint: type y or n")
         await terminal.answer(SERVICE_QUESTION, "n\n")
         assert await terminal.ends() == 0, terminal.seen
 
@@ -195,10 +197,11 @@ async def test_engine_of_the_login_shell_is_kept_with_its_place_and_path(
 async def test_without_an_engine_the_set_up_ends_well_and_says_so(ada: Takopi, api: BotApi) -> None:
     for name in ("claude", "pi"):
         (ada.tools / name).unlink()
-    args = ["--token-file", "-", "--chat-id", str(ADA), "--no-project"]
+    args = ["z80", "--token-file", "-", "--chat-id", str(ADA)]
     outcome = await without_terminal(ada, "init", *args, stdin=api.token)
     assert outcome.code == 0
-    assert "none of claude, codex, opencode, pi is installed yet" in outcome.err
+    assert outcome.err.count("none of claude, codex, opencode, pi is installed yet") == 1
+    assert "the demo engine answers" in outcome.err
     assert "default_engine" not in config(ada)
 
 
