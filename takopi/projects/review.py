@@ -112,7 +112,7 @@ async def diff(path: Path, *, limit_bytes: int, base: str | None = None) -> str:
         copy = Path(folder, "index")
         # In a copy of the index new files can be announced to git, and nobody notices.
         with suppress(FileNotFoundError):
-            await trio.to_thread.run_sync(shutil.copyfile, path / index, copy)
+            await trio.to_thread.run_sync(_copy, path / index, copy)
         env = {"GIT_INDEX_FILE": str(copy)}
         # What cannot be announced, as a repository inside this one, is left out.
         await git(path, "add", "--intent-to-add", "--ignore-errors", "--", ":/", env=env)
@@ -127,6 +127,14 @@ async def diff(path: Path, *, limit_bytes: int, base: str | None = None) -> str:
         return said.decode("utf-8", "replace")
     kept = said[: said.rfind(b"\n") + 1].decode("utf-8", "replace")
     return f"{kept}… and more: cut after {limit_bytes} bytes\n"
+
+
+def _copy(index: Path, copy: Path) -> None:
+    """Copy an index with its time: git compares what was changed after that, however alike."""
+    with index.open("rb") as source, copy.open("wb") as target:
+        shutil.copyfileobj(source, target)
+        found = os.fstat(source.fileno())
+    os.utime(copy, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 async def _since(path: Path, base: str | None) -> str:

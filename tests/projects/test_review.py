@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -54,6 +55,22 @@ async def test_list_tells_how_each_worktree_stands(tmp_path: Path) -> None:
     assert first.disk_bytes is not None
     assert second.disk_bytes is not None
     assert second.disk_bytes >= first.disk_bytes + 100_000
+
+
+async def test_diff_sees_a_change_of_the_same_size_in_the_moment_of_the_checkout(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "repo")
+    run_git(repo, "config", "core.trustctime", "false")
+    file, then = repo / "arms.txt", 1_700_000_000_000_000_000
+    write(file, "7")
+    os.utime(file, ns=(then, then))
+    run_git(repo, "add", "arms.txt")
+    run_git(repo, "commit", "-m", "Count")
+    os.utime(repo / ".git/index", ns=(then, then))
+    write(file, "8")
+    os.utime(file, ns=(then, then))
+    assert "-7\n" in await changes(repo)
 
 
 async def test_list_of_a_project_without_worktrees_is_empty(tmp_path: Path) -> None:
