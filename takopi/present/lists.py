@@ -49,7 +49,10 @@ class EngineLine:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How the daemon is. `polled_s` is how long ago the chat was last heard of; None: never."""
+    """How the daemon is. `polled_s` is how long ago the chat was last heard of; None: never.
+
+    `polls` is False where a chat has no server that could be asked.
+    """
 
     version: str
     up_s: float
@@ -58,6 +61,7 @@ class Condition:
     queued: int
     max_runs: int
     polled_s: float | None = None
+    polls: bool = True
     mcp: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -100,7 +104,7 @@ def status(condition: Condition) -> Text:
             bold(f"takopi {condition.version} · up {duration(condition.up_s)}"),
             stack([
                 f"runs: {runs}",
-                f"last poll: {polled}",
+                f"last poll: {polled}" if condition.polls else "",
                 f"MCP servers: {', '.join(condition.mcp)}" if condition.mcp else "",
             ]),
             stack([bold("Engines"), *map(_engine, condition.engines)]),

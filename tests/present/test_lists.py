@@ -98,6 +98,12 @@ def test_status_before_the_first_poll() -> None:
     assert "last poll: never" in text.text
 
 
+def test_status_of_a_chat_without_a_server_tells_of_no_poll() -> None:
+    text = status(Condition("0.9.0", 1, [], running=0, queued=0, max_runs=4, polls=False))
+
+    assert "poll" not in text.text
+
+
 def test_help_lists_commands_engines_and_projects() -> None:
     commands = [CommandLine("cancel", "Cancel a run"), CommandLine("plan", "Plan with questions")]
     text = help_text(commands, engines=["claude", "codex"], projects=["z80"])

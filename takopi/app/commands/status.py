@@ -17,7 +17,7 @@ REASON_CHARS = 200
 
 async def run(desk: Desk, call: Call) -> None:
     """Show the version, the engines, the runs and the last poll."""
-    engines = desk.shop.engines
+    engines, polls = desk.shop.engines, desk.last_poll_s()
     condition = Condition(
         version=takopi.__version__,
         up_s=trio.current_time() - desk.started_at,
@@ -26,7 +26,8 @@ async def run(desk: Desk, call: Call) -> None:
         running=desk.schedule.running,
         queued=desk.schedule.queued,
         max_runs=desk.config.limits.max_runs,
-        polled_s=desk.last_poll_s().get(call.scope.transport),
+        polled_s=polls.get(call.scope.transport),
+        polls=call.scope.transport in polls,
         mcp=[] if desk.shop.mcp is None else desk.shop.mcp.describe(),
     )
     await answer(desk, call, fitted(desk, call.scope, status(condition)))

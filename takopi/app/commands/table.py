@@ -17,7 +17,7 @@ DESCRIPTIONS: dict[str, str] = {
     "model": "choose the model of this chat",
     "trigger": "in groups: answer all messages, or only those to me",
     "worktrees": "list the worktrees of a project",
-    "file": "send a file of the project: `/file get <path>`",
+    "file": "send a file of the project, as in /file get PATH",
     "draft": "put messages together before they run",
     "attach": "send the prompts of this chat to a tmux window",
     "detach": "send them there no more",
