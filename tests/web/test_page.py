@@ -208,6 +208,49 @@ UNNAMED = """() => [...document.querySelectorAll(
   .map((n) => n.outerHTML)"""
 
 
+TOO_SMALL = """() => {
+  const reaches = (node, x, y) => node.contains(document.elementFromPoint(x, y));
+  return [...document.querySelectorAll("button")].filter((node) => {
+    if (!node.offsetParent) return false;
+    node.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = node.getBoundingClientRect();
+    const [x, y] = [left + width / 2, top + height / 2];
+    const below = height < 44 && reaches(node, x, top + 43);
+    return !(reaches(node, x, y) && width >= 44 && (height >= 44 || below));
+  }).map((node) => node.className || node.textContent);
+}"""
+
+
+def test_finger_finds_every_button_and_enter_begins_a_line(
+    browser: Browser, takopi: Takopi
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.set_default_timeout(SLOW_MS)
+    page.goto(takopi.url)
+    expect(page.locator("#state")).to_have_text("ready")
+    send = page.get_by_role("button", name="Send")
+    say(page, "ask approval to run ls")
+    page.keyboard.type("then say: two lines")
+    send.tap()
+    expect(page.locator(".person .words")).to_have_text(
+        "ask approval to run ls\nthen say: two lines"
+    )
+    expect(page.get_by_role("button", name="Deny with a reason")).to_be_visible()
+    page.locator(".reply").last.tap()
+    expect(page.locator("#replying")).to_contain_text("demo wants to use run ls")
+    assert page.evaluate(TOO_SMALL) == []
+
+
+def test_end_stays_in_sight_when_a_reply_takes_room(page: Page) -> None:
+    say(page, "/help ")
+    expect(page.locator(".takopi")).to_contain_text("Commands")
+    foot = page.locator(".foot").last
+    expect(foot).to_be_in_viewport(ratio=1)
+    page.locator(".reply").last.press("Enter")
+    expect(page.locator("#replying")).to_be_visible()
+    expect(foot).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 def test_page_is_readable_and_named_and_does_not_scroll_sideways(

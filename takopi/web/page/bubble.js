@@ -66,7 +66,7 @@ function element(tag, className, text) {
 }
 
 export function firstWords(text) {
-  const line = text.trim().split("\n", 1)[0];
+  const line = text.slice(0, 500).trim().replace(/\s+/g, " ");
   return line.length > 120 ? `${line.slice(0, 120)}…` : line;
 }
 
@@ -115,7 +115,9 @@ export function bubble(message, { replied, onReply, onPress, onShow }) {
   reply.type = "button";
   reply.addEventListener("click", () => onReply(message));
   const sent = new Date(message.sent_ms);
-  const time = element("time", "", sent.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+  const clock = { hour: "2-digit", minute: "2-digit" };
+  const isToday = sent.toDateString() === new Date().toDateString();
+  const time = element("time", "", sent.toLocaleString([], isToday ? clock : { day: "numeric", month: "short", ...clock }));
   time.dateTime = sent.toISOString();
   foot.append(reply, time);
   item.append(foot);

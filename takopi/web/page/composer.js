@@ -5,6 +5,8 @@ import { firstWords } from "./bubble.js";
 export function composer({ onSend, commands, files }) {
   const find = (id) => document.getElementById(id);
   const [form, text, list, replying, replied] = ["composer", "text", "commands", "replying", "replied"].map(find);
+  // On a screen keyboard Enter begins a line, as there is no Shift to hold; the button sends.
+  const hasNoKeys = matchMedia("(hover: none) and (pointer: coarse)");
   let replyTo = null;
   let shown = [];
   let chosen = 0;
@@ -84,7 +86,7 @@ export function composer({ onSend, commands, files }) {
     } else if (event.key === "Escape") {
       if (open) list.hidden = true;
       else reply(null);
-    } else if (event.key === "Enter" && !event.shiftKey) {
+    } else if (event.key === "Enter" && !event.shiftKey && !hasNoKeys.matches) {
       event.preventDefault();
       submit();
     }

@@ -69,13 +69,21 @@ function put(message) {
   chat.insertBefore(node, next ?? null);
 }
 
+const isAtEnd = () => main.scrollHeight - main.scrollTop - main.clientHeight < 120;
+const showEnd = () => { main.scrollTop = main.scrollHeight; };
+
 // Whoever reads further up is left where they are.
 function keepingEnd(change) {
-  const atEnd = main.scrollHeight - main.scrollTop - main.clientHeight < 120;
+  const wasAtEnd = isAtEnd();
   change();
   showState();
-  if (atEnd) main.scrollTop = main.scrollHeight;
+  if (wasAtEnd) showEnd();
 }
+
+// A keyboard that opens, or a message that grows, takes room from below and must not hide the end.
+let staysAtEnd = true;
+main.addEventListener("scroll", () => { staysAtEnd = isAtEnd(); });
+new ResizeObserver(() => { if (staysAtEnd) showEnd(); }).observe(main);
 
 async function send(text, replyTo) {
   const body = { text, key: newKey() };
@@ -84,7 +92,7 @@ async function send(text, replyTo) {
     if (files.count()) body.files = await files.upload();
     await post("/send", body);
     files.forget(body.files ?? []);
-    main.scrollTop = main.scrollHeight;
+    showEnd();
     return true;
   } catch (error) {
     say(error.message);
@@ -122,7 +130,7 @@ async function load() {
   older.hidden = !history.more;
   connected = true;
   keepingEnd(() => history.messages.forEach(put));
-  main.scrollTop = main.scrollHeight;
+  showEnd();
   return history.change;
 }
 
