@@ -40,6 +40,7 @@ default_project = "{alias}"
 web.port = {port}
 limits.drain_s = 0
 drafts.backend = "demo"
+files.enabled = true
 projects.{alias}.path = {path}
 projects.{tools}.path = {path}
 mcp.servers.sample.command = {python}
