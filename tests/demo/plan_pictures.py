@@ -13,7 +13,7 @@ from takopi.cli.demo_page import Page, open_page
 from tests.demo.process import WITHIN_S, open_demo
 from tests.demo.screenshot import photograph
 
-WIDTH, HEIGHT = 720, 640
+WIDTH, HEIGHT = 520, 620
 
 
 async def answer(page: Page, question: str, label: str) -> None:
@@ -38,7 +38,12 @@ async def take(folder: Path, home: Path) -> None:
                 await answer(page, "Q3", "The API")
                 await page.sees("the summary", lambda m: "Plan Ready" in m.text)
                 await trio.to_thread.run_sync(
-                    partial(shoot, folder / "plan-ready.png", waits_for="✅ Confirm & Start")
+                    partial(
+                        shoot,
+                        folder / "plan-ready.png",
+                        waits_for="✅ Confirm & Start",
+                        of="li.message:has-text('Plan Ready')",
+                    )
                 )
 
 
