@@ -11,7 +11,7 @@ from pathlib import Path
 
 from takopi.config.decode import Decoder, as_table
 from takopi.config.loaded import Config, Names
-from takopi.config.paths import mode_problem
+from takopi.config.paths import CONFIG_NAME, mode_problem
 from takopi.config.rules import (
     check_aliases,
     check_chats,
@@ -26,6 +26,8 @@ from takopi.config.rules import (
 from takopi.config.schema import ConfigTable, EngineSettings
 from takopi.config.token import find_token
 from takopi.core.errors import ConfigInvalid, Problem
+
+MEND_IT = "mend it there; `takopi config path` prints the place of the file"
 
 
 def load(path: Path, names: Names, *, environ: Mapping[str, str], to_run: bool = False) -> Config:
@@ -158,18 +160,22 @@ def parse_toml(data: bytes) -> dict[str, object]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        problem = Problem("", f"{_place(data[: error.start])}: not UTF-8", "save it as UTF-8")
+        problem = Problem(
+            "", f"{CONFIG_NAME}, {_place(data[: error.start])}: not UTF-8", "save it as UTF-8"
+        )
         raise ConfigInvalid((problem,)) from error
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise ConfigInvalid((Problem("", "not TOML: nested too deeply"),)) from error
+        problem = Problem("", f"{CONFIG_NAME}: not TOML: nested too deeply", MEND_IT)
+        raise ConfigInvalid((problem,)) from error
     except ValueError as error:
         # tomllib says the place at the end of its message, and says "end of document" for the last.
         what, _, place = str(error).partition(" (at ")
         if not re.fullmatch(r"line \d+, column \d+\)", place):
             place = _place(data) + ")"
-        problem = Problem("", f"{place[:-1]}: not TOML: {what[:1].lower()}{what[1:]}")
+        said = f"{CONFIG_NAME}, {place[:-1]}: not TOML: {what[:1].lower()}{what[1:]}"
+        problem = Problem("", said, MEND_IT)
         raise ConfigInvalid((problem,)) from error
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from takopi.core.errors import Problem, Unfit
 
+CONFIG_NAME = "takopi.toml"
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
@@ -23,7 +24,7 @@ class Home:
     @property
     def config_file(self) -> Path:
         """What the person writes."""
-        return self.folder / "takopi.toml"
+        return self.folder / CONFIG_NAME
 
     @property
     def state_file(self) -> Path:

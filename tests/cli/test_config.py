@@ -142,7 +142,10 @@ def test_file_that_is_no_toml_is_exit_code_78_with_the_place(takopi: Takopi) -> 
     for args in (["list"], ["get", "chat_id"], ["set", "chat_id", "5"], ["unset", "chat_id"]):
         outcome = takopi("config", *args)
         assert outcome.code == 78
-        assert outcome.err == "error: line 1, column 11: not TOML: invalid value\n"
+        assert outcome.err == (
+            "error: takopi.toml, line 1, column 11: not TOML: invalid value\n"
+            "  mend it there; `takopi config path` prints the place of the file\n"
+        )
 
 
 def test_token_is_read_from_stdin(takopi: Takopi) -> None:

@@ -184,12 +184,15 @@ def test_repr_of_a_config_has_no_secret() -> None:
 @pytest.mark.parametrize(
     ("data", "place"),
     [
-        (b"a = \n", "line 1, column 5: not TOML: invalid value"),
-        (b"a = 1\na = 2", "line 2, column 6: not TOML: cannot overwrite a value"),
-        (b"a = 1\nb = '''", "line 2, column 8: not TOML: expected \"'''\""),
-        (b"[x\n", "line 1, column 3: not TOML: expected ']' at the end of a table declaration"),
-        ("a = 'ä' ü".encode(), "line 1, column 9: not TOML"),
-        (b"a = 1\nb = '\xff'", "line 2, column 6: not UTF-8"),
+        (b"a = \n", "takopi.toml, line 1, column 5: not TOML: invalid value"),
+        (b"a = 1\na = 2", "takopi.toml, line 2, column 6: not TOML: cannot overwrite a value"),
+        (b"a = 1\nb = '''", "takopi.toml, line 2, column 8: not TOML: expected \"'''\""),
+        (
+            b"[x\n",
+            "takopi.toml, line 1, column 3: not TOML: expected ']' at the end",
+        ),
+        ("a = 'ä' ü".encode(), "takopi.toml, line 1, column 9: not TOML"),
+        (b"a = 1\nb = '\xff'", "takopi.toml, line 2, column 6: not UTF-8"),
     ],
 )
 def test_text_that_is_no_toml_is_reported_with_line_and_column(data: bytes, place: str) -> None:
