@@ -32,6 +32,11 @@ class Wishes:
         """Whether an option says where the token is."""
         return self.token_file is not None or self.token_env is not None
 
+    @property
+    def is_of_telegram(self) -> bool:
+        """Whether an option speaks of a bot or its chat."""
+        return self.has_token or self.chat_id is not None or bool(self.allow) or self.pair
+
 
 def check_wishes(wishes: Wishes, config: Config, names: Names, *, lacks_project: bool) -> None:
     """Refuse what contradicts itself, and what is missing where nobody can be asked for it."""
@@ -40,6 +45,11 @@ def check_wishes(wishes: Wishes, config: Config, names: Names, *, lacks_project:
     if wishes.engine is not None and wishes.engine not in names.engines:
         known = ", ".join(names.engines)
         raise Refused(f"there is no engine {wishes.engine}", way_out=f"use one of {known}")
+    if wishes.is_of_telegram and "telegram" not in config.transports:
+        raise Refused(
+            "Telegram is not among the transports of the config",
+            way_out="""takopi config set transports '["telegram", "web"]'""",
+        )
     if wishes.pair and wishes.chat_id is not None:
         raise Refused("there is one chat", way_out="give --pair or --chat-id")
     if wishes.pair and config.chat_id is not None:

@@ -357,6 +357,18 @@ async def test_options_that_cannot_be_are_refused(ada: Takopi, args: list[str], 
     assert config(ada) == before
 
 
+async def test_options_of_telegram_are_refused_where_only_the_page_is_wanted(
+    takopi: Takopi,
+) -> None:
+    takopi.write('transports = ["web"]\n')
+    outcome = await without_terminal(takopi, "init", "--chat-id", "5", "--no-project")
+    assert outcome.code == 1
+    assert outcome.err == (
+        "error: Telegram is not among the transports of the config\n"
+        """  takopi config set transports '["telegram", "web"]'\n"""
+    )
+
+
 @pytest.mark.parametrize("option", [[], ["--token-file"], ["--token-env"]])
 async def test_token_on_the_command_line_is_refused_and_not_repeated(
     ada: Takopi, api: BotApi, option: list[str]
