@@ -232,4 +232,4 @@ async def finish(
 
 
 def _sentence(error: TakopiError) -> str:
-    return f"{error.what}. {error.way_out}" if error.way_out else error.what
+    return f"{error.what}\n{error.way_out}" if error.way_out else error.what

@@ -164,7 +164,10 @@ async def test_branch_that_leaves_the_worktrees_is_refused_before_git_runs(rig: 
     await rig.start()
 
     for branch in ("../x", "/abs"):
-        await rig.ending(await rig.say(f"/z80 @{branch} do x"), "error")
+        refused = await rig.ending(await rig.say(f"/z80 @{branch} do x"), "error")
+        what, way_out = refused.text.splitlines()[2:4]
+        assert what.startswith(f"@{branch} cannot be a branch: ")
+        assert way_out == "name another one"
 
     assert branches(repo) == ["main"]
     assert not (repo / ".worktrees").exists()
