@@ -35,7 +35,7 @@ def test_whole_preview_names_the_engine_the_sections_and_what_goes_where(takopi:
 
     assert outcome.code == 0
     assert outcome.out.startswith("codex\nabout ")
-    assert "sections: System " in outcome.out
+    assert "characters: System " in outcome.out
     assert f"--- system prompt ---\n{INSTRUCTION}\n" in outcome.out
     assert outcome.out.endswith("\n--- message ---\nhello\n")
 

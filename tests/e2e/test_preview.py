@@ -41,7 +41,7 @@ async def test_preview_of_a_message_alone_is_that_message_and_nothing_runs(rig: 
 
     shown = await rig.reply(await rig.say(f"/preview /codex {text}"))
 
-    assert shown.text.startswith("codex\nabout 9 tokens\nsections: Message 35\n")
+    assert shown.text.startswith("codex\nabout 9 tokens\ncharacters: Message 35\n")
     assert shown.text.endswith(f"\nmessage:\n{text}")
     assert not await trio.Path(noted).exists()
     assert not rig.rows("SELECT id FROM runs")

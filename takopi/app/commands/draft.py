@@ -12,7 +12,7 @@ from takopi.present.cards import notice
 from takopi.present.wording import one_line
 
 USAGE = "use `/draft on`, `/draft off` or `/draft show`"
-ON = "Messages here are put together into one prompt: Run sends it."
+ON = "From now on, messages here are put together into one prompt. Press Run to send it."
 OFF = "Messages here run at once."
 
 

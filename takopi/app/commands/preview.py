@@ -99,7 +99,7 @@ def show(prepared: Prepared, *, title: str, notes: Sequence[str] = ()) -> tuple[
 def describe(prompt: AggregatedPrompt) -> str:
     """Its sections and how many characters each has."""
     sizes = prompt.metadata.section_sizes
-    return "sections: " + (", ".join(f"{name} {size}" for name, size in sizes) or "none")
+    return "characters: " + (", ".join(f"{name} {size}" for name, size in sizes) or "none")
 
 
 def _stays_as_it_is(text: str) -> bool:
