@@ -186,14 +186,14 @@ def _require_systemd() -> None:
         raise Unfit(
             "there is no systemd on this machine",
             way_out="let your own supervisor run `takopi`, or keep it in tmux:"
-            " tmux new-session -d takopi",
+            " `tmux new-session -d takopi`",
         )
     done = _call(["systemctl", "--user", "show", "--property=Version"])
     if done.returncode:
         raise Unfit(
             f"systemd does not serve you here: {_words(done)}",
             way_out="log in as yourself (not with su or sudo), or keep takopi in tmux:"
-            " tmux new-session -d takopi",
+            " `tmux new-session -d takopi`",
         )
 
 
