@@ -5,7 +5,6 @@ Most people have none open most of the time, and a daemon without one starts soo
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import trio
 
 from takopi.app.drafting import Admins
 from takopi.core.messages import Press
+from takopi.kit.late import load
 from takopi.oneshot.port import Oneshot
 from takopi.runs.workshop import Workshop
 from takopi.store import reviews
@@ -48,7 +48,7 @@ class Turns:
     async def open(self) -> TurnChat:
         """The sessions, whether there are any or not."""
         if self.chat is None:
-            await trio.to_thread.run_sync(importlib.import_module, _ROOM, abandon_on_cancel=True)
+            await load(_ROOM)
         if self.chat is None:
             from takopi.app.sessions import turn_ports
             from takopi.turns.chat import TurnChat

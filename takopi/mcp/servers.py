@@ -5,7 +5,6 @@ A server that dies or hangs fails the calls that wait for it, and nothing else.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from takopi.config.environ import child_environ
 from takopi.config.schema import Mcp, McpServer
 from takopi.core.errors import Refused, TakopiError, Unreachable
 from takopi.core.tools import MCPTool
+from takopi.kit.late import load
 from takopi.kit.proc import Command, Keeper
 from takopi.kit.supervise import Backoff
 
@@ -154,9 +154,7 @@ class Server:
         self._settled = trio.Event()
 
     async def _open(self) -> AbstractAsyncContextManager[Connection]:
-        await trio.to_thread.run_sync(
-            importlib.import_module, "takopi.mcp.connect", abandon_on_cancel=True
-        )
+        await load("takopi.mcp.connect")
         from takopi.mcp.connect import connect_http, connect_stdio
 
         settings, around = self.settings, self._around

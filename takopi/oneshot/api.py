@@ -7,10 +7,9 @@ its connection, and the key goes to no address but the configured one.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
@@ -18,6 +17,7 @@ import trio
 from takopi.config.schema import Oneshot as Settings
 from takopi.core.errors import NotConfigured, TakopiError, Unreachable
 from takopi.kit.http import FAULTS, BareClient, open_client
+from takopi.kit.late import load
 from takopi.oneshot.backend import (
     MAX_ANSWER_CHARS,
     MAX_RETRIES,
@@ -53,18 +53,13 @@ class Api:
     settings: Settings
     http: BareClient
     environ: Mapping[str, str]
-    _imported: bool = field(default=False, init=False)
 
     async def complete(self, system: str, user: str) -> str:
         """The text that the model streams, once it has come to its end."""
         key = await trio.to_thread.run_sync(find_key, self.settings, self.environ)
         if key is None:
             raise NotConfigured("there is no API key", way_out=f"{SET_FILE}, or set {VARIABLE}")
-        if not self._imported:
-            await trio.to_thread.run_sync(
-                importlib.import_module, "anthropic", abandon_on_cancel=True
-            )
-            self._imported = True
+        await load("anthropic")
         from anthropic import AnthropicError, APIConnectionError, APIStatusError, AsyncAnthropic
 
         client = AsyncAnthropic(

@@ -149,6 +149,9 @@ class Asks:
             return None
         run = await self._shop.db.read(lambda conn: threads.run_of(conn, ref))
         if run is None:
+            await self._shop.settle(message.scope.chat)
+            run = await self._shop.db.read(lambda conn: threads.run_of(conn, ref))
+        if run is None:
             return None
         key = await self._shop.db.read(
             lambda conn: outbox.key_of(conn, run, message_id=ref.message_id)

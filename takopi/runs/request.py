@@ -19,14 +19,11 @@ from takopi.routing.facts import Facts, named_threads, reply_ref
 from takopi.routing.resolve import Resolved, resolve
 from takopi.routing.resume import CONTINUE
 from takopi.runs.schedule import Schedule
-from takopi.runs.workshop import Workshop, put
+from takopi.runs.workshop import SETTLE_S, Workshop, put
 from takopi.store import inbox, ledger, outbox, scopes, threads
 from takopi.store.ledger import NewRun, Run
 
 MINUTE_S = 60.0
-SETTLE_S = 10.0
-"""How long a reply to an unknown message waits for what is on its way to the chat."""
-
 FALLBACKS = ("claude", "codex", "opencode", "pi", "demo")
 
 
@@ -112,8 +109,8 @@ class Requests:
 
     async def _settle(self, message: IncomingMessage) -> None:
         """A reply may be here before we know that what it replies to has arrived."""
+        await self._shop.settle(message.scope.chat)
         with trio.move_on_after(SETTLE_S):
-            await self._shop.transport(message.scope).settle(message.scope.chat)
             for live in self._schedule.in_scope(message.scope):
                 await live.face.settled.wait()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import trio
 
 from takopi.config.loaded import Config
 from takopi.core.context import Context
@@ -24,6 +25,9 @@ from takopi.routing.ctx import format_ctx
 from takopi.store import outbox
 from takopi.store.database import Database
 from takopi.store.outbox import SendKind
+
+SETTLE_S = 10.0
+"""How long a reply to an unknown message waits for what is on its way to the chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,14 @@ class Workshop:
     def transport(self, scope: Scope) -> Transport:
         """Where the people of this scope are."""
         return self.transports[scope.transport]
+
+    async def settle(self, chat: Scope) -> None:
+        """Wait, though not for long, until it is known which message what is on its way became.
+
+        A reply may be here before that.
+        """
+        with trio.move_on_after(SETTLE_S):
+            await self.transport(chat).settle(chat)
 
     def footer(self, engine: EngineId, context: Context | None, thread: ResumeToken | None) -> Text:
         """The last lines of everything a run says."""

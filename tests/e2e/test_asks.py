@@ -167,6 +167,21 @@ async def test_question_is_answered_by_a_typed_reply(rig: Rig, word: str) -> Non
     assert len(rig.rows("SELECT id FROM runs")) == 1
 
 
+async def test_reply_to_a_question_that_has_just_arrived_waits_until_it_is_known(rig: Rig) -> None:
+    await rig.start()
+    prompt = await rig.say("think 1s, ask text")
+    await rig.progress(prompt)
+    held = Held()
+    rig.api.fail(held, method="sendMessage", applied=True)
+    card = await rig.reply(prompt, "demo asks")
+
+    await rig.say("Octavia, please", to=card)
+    await rig.until_confirmed()
+    held.until.set()
+
+    assert "You said: Octavia, please" in (await rig.ending(prompt)).text
+
+
 async def test_plan_is_approved(rig: Rig) -> None:
     await rig.start()
     prompt, card = await ask(rig, "propose plan")

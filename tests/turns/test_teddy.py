@@ -88,7 +88,7 @@ def test_message_for_a_turn_whose_plan_waits_is_refused(teddy: Teddy) -> None:
     assert refused.code == 1
     assert refused.err == (
         "error: turn 01 has a plan that waits, and -m would not change it\n"
-        "  leave -m out to carry it out, or have it planned anew: session plan -m …\n"
+        "  leave -m out to carry it out, or have it planned anew: takopi session plan -m …\n"
     )
     assert not (folder / "01/report.md").exists()
 
