@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.projects.repos import ENVIRON
 from tests.warm import client as warm
+from tests.warm.client import WarmProcess
 
 BIN = Path(sys.executable).parent
 DEADLINE_S = 120
@@ -86,24 +87,42 @@ class Takopi:
 
     def on_terminal(self, *args: str, answers: Sequence[tuple[str, Typed]]) -> Outcome:
         """Run on a terminal, and type each answer when its question has appeared."""
-        ours, theirs = pty.openpty()
-        with subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, BIN / "takopi", *args],
-            cwd=self.cwd,
-            env=self.environ,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        ) as process:
-            os.close(theirs)
-            try:
-                seen = _converse(ours, answers, pid=process.pid)
-                code = process.wait(DEADLINE_S)
-            finally:
-                process.kill()
-                os.close(ours)
+        process, terminal = self.start_on_terminal(args)
+        try:
+            seen = _converse(terminal, answers, pid=process.pid)
+            code = process.wait(DEADLINE_S)
+        finally:
+            process.kill()
+            process.wait()
+            os.close(terminal)
         return Outcome(code, seen, "")
+
+    def start_on_terminal(
+        self, args: Sequence[str]
+    ) -> tuple[subprocess.Popen[bytes] | WarmProcess, int]:
+        """Start on a terminal of its own: the process, and the other end of the terminal."""
+        ours, theirs = pty.openpty()
+        if self.is_warm:
+            process = warm.start(
+                args,
+                kind="command",
+                cwd=self.cwd,
+                env=self.environ,
+                fds=(theirs, theirs, theirs),
+                start_new_session=True,
+            )
+        else:
+            process = subprocess.Popen(
+                [sys.executable, "-c", OWN_TERMINAL, BIN / "takopi", *args],
+                cwd=self.cwd,
+                env=self.environ,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+            )
+        os.close(theirs)
+        return process, ours
 
     def write(self, text: str) -> None:
         self.home.mkdir(mode=0o700, exist_ok=True)

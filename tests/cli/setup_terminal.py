@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +13,9 @@ import trio
 
 from tests.botapi.api import BotApi
 from tests.botapi.server import serve_botapi
-from tests.cli.command import BIN, OWN_TERMINAL, Outcome, Takopi
+from tests.cli.command import Outcome, Takopi
 from tests.e2e.rig import ADA, new_token
+from tests.warm.client import WarmProcess
 
 WITHIN_S = 120.0
 CODE = re.compile(r"\?start=([0-9]{8})\b")
@@ -25,7 +24,7 @@ CODE = re.compile(r"\?start=([0-9]{8})\b")
 class Terminal:
     """What is seen of one `takopi`, and the keyboard before it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], end: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | WarmProcess, end: int) -> None:
         self.process = process
         self.seen = ""
         self._end = end
@@ -87,24 +86,9 @@ def _is_asleep(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"S"
 
 
-def _launch(takopi: Takopi, args: tuple[str, ...]) -> Terminal:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", OWN_TERMINAL, BIN / "takopi", *args],
-        cwd=takopi.cwd,
-        env=takopi.environ,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    return Terminal(process, ours)
-
-
 @asynccontextmanager
 async def open_terminal(takopi: Takopi, *args: str) -> AsyncGenerator[Terminal, None]:
-    terminal = _launch(takopi, args)
+    terminal = Terminal(*takopi.start_on_terminal(args))
     try:
         yield terminal
     finally:

@@ -16,12 +16,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Literal
 
 from tests.warm import server
+
+_ASKING = threading.Lock()
+"""One question at a time: the answers have no names."""
 
 
 class WarmProcess:
@@ -132,9 +136,10 @@ def _line(kind: str) -> socket.socket:
 
 
 def _ask(kind: str, request: Mapping[str, object], fds: tuple[int, ...] = ()) -> bytes:
-    line = _line(kind)
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    line.sendmsg([json.dumps(request).encode()], rights)
-    answer = line.recv(64)
+    with _ASKING:
+        line = _line(kind)
+        line.sendmsg([json.dumps(request).encode()], rights)
+        answer = line.recv(64)
     assert answer, "the process that takopi is forked from has ended"
     return answer

@@ -8,6 +8,7 @@ takopi. It leaves by the end of this script, as any program does.
 from __future__ import annotations
 
 import array
+import fcntl
 import gc
 import importlib
 import io
@@ -16,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,9 @@ def become(request: dict[str, Any], fds: array.array[int]) -> None:
         os.setsid()
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
+    if request["session"] and os.isatty(0):
+        # Only a controlling terminal turns Ctrl-C into a signal and is there as /dev/tty.
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.closerange(3, max(fds) + 1)
     os.chdir(request["cwd"])
     os.environ.clear()
@@ -77,7 +82,7 @@ def become(request: dict[str, Any], fds: array.array[int]) -> None:
 
 def _text(fd: int, mode: str, *, errors: str) -> io.TextIOWrapper:
     binary = os.fdopen(fd, f"{mode}b", closefd=False)
-    return io.TextIOWrapper(binary, "utf-8", errors, line_buffering=fd == 2)
+    return io.TextIOWrapper(binary, "utf-8", errors, line_buffering=fd == 2 or binary.isatty())
 
 
 if __name__ == "__main__":

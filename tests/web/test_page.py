@@ -40,7 +40,9 @@ class Takopi:
         file = self.folder / "home/takopi.toml"
         file.touch(0o600)
         file.write_text(
-            f'transports = ["web"]\ndefault_engine = "demo"\n[web]\nport = {port}\n',
+            f'transports = ["web"]\ndefault_engine = "demo"\n[web]\nport = {port}\n'
+            # A run that waits for a press holds no test up at its end.
+            "[limits]\ndrain_s = 0\n",
             encoding="utf-8",
         )
 
