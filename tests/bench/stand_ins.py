@@ -30,7 +30,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 _CODEX = """
-count, every_s = sys.stdin.readline().split()[-2:]
+import re
+count, every_s = re.search(r"tick ([0-9]+) ([0-9.]+)", sys.stdin.read()).groups()
 def say(line):
     os.write(1, line.encode() + b"\\n")
 say('{"type":"thread.started","thread_id":"t%d"}' % born)
