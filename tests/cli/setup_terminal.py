@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -111,3 +113,7 @@ async def open_botapi() -> AsyncGenerator[BotApi, None]:
             bot_id = api.token.partition(":")[0]
             for machine in (Path(f"/run/user/{os.getuid()}"), Path("/tmp")):
                 (machine / f"takopi-bot-{bot_id}.lock").unlink(missing_ok=True)
+
+
+def config(takopi: Takopi) -> dict[str, Any]:
+    return tomllib.loads(takopi.config_file.read_text(encoding="utf-8"))
